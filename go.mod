@@ -1,0 +1,3 @@
+module jaegerlab
+
+go 1.26

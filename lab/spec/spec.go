@@ -1,0 +1,120 @@
+// Package spec says what to run: plain values with documented defaults and units, the
+// environment variables that set them, and the checks that refuse what can't work before
+// anything starts. It is the first step of the flow spec -> run -> record -> report and depends
+// on no other package of the lab.
+package spec
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Runtime names where programs run.
+type Runtime string
+
+// The runtimes. Auto is resolved to one of the others before anything starts.
+const (
+	Auto    Runtime = "auto"
+	Docker  Runtime = "docker"
+	Process Runtime = "process"
+)
+
+// Profile names the resource rules of a run; package comment of limits.go.
+type Profile string
+
+// The profiles.
+const (
+	T2   Profile = "t2"   // shares inside the CPU sets of the original hosts, memory hard-limited
+	Hard Profile = "hard" // CPU quotas, memory hard-limited
+	None Profile = "none" // no limits
+)
+
+// Engine names a storage engine under Jaeger.
+type Engine string
+
+// The engines.
+const (
+	Cassandra Engine = "cassandra"
+	Scylla    Engine = "scylla"
+	Badger    Engine = "badger"
+	Memory    Engine = "memory"
+)
+
+// Embedded reports whether the engine lives inside the collector's process.
+func (e Engine) Embedded() bool { return e == Badger || e == Memory }
+
+// Backend is an engine with its node count, written "cassandra:2"; embedded engines have no count.
+type Backend struct {
+	Engine Engine `json:"engine"`
+	Nodes  int    `json:"nodes"` // 1-5; 0 for embedded engines
+}
+
+// String gives the spelling that LAB_BACKENDS accepts.
+func (b Backend) String() string {
+	if b.Engine.Embedded() {
+		return string(b.Engine)
+	}
+	return fmt.Sprintf("%s:%d", b.Engine, b.Nodes)
+}
+
+// Spec is everything that decides a comparison. Defaults give the original experiment.
+type Spec struct {
+	Experiment string `json:"experiment"`
+
+	Runtime     Runtime   `json:"runtime"`
+	Backends    []Backend `json:"backends"`
+	Named       bool      `json:"named"`      // the user named the backends: one that can't run is an error, not left out
+	Collectors  []string  `json:"collectors"` // v2, v2-stock, v1, or a path of a collector file
+	Clients     []string  `json:"clients"`    // otlp-grpc, thrift-http, jaeger-client
+	Profile     Profile   `json:"profile"`
+	Replication int       `json:"replication"` // copies of each row, at most the node count
+
+	Load   Load   `json:"load"`
+	Rounds int    `json:"rounds"` // runs of every arm
+	Seed   uint64 `json:"seed"`   // decides span content and the order of arms; recorded
+
+	Results string            `json:"results"` // folder of results
+	Keep    bool              `json:"keep"`    // leave the last arm's stack up
+	Images  map[string]string `json:"images"`  // overrides: program name -> image
+}
+
+// Load is the work of one round.
+type Load struct {
+	Concurrency int `json:"concurrency"` // workers that generate traces back to back
+	SpansCount  int `json:"spans_count"` // child spans a trace; a trace has one root more
+	TagsCount   int `json:"tags_count"`  // tags a span
+	DurationS   int `json:"duration_s"`  // the window
+	WarmupS     int `json:"warmup_s"`    // load before the window that is not counted
+
+	Services           int `json:"services"`            // distinct service names
+	TagValues          int `json:"tag_values"`          // distinct values of each tag; 1 = the original's constant tags
+	ResourceAttributes int `json:"resource_attributes"` // attributes of the resource beside service.name
+	RequestTimeoutS    int `json:"request_timeout_s"`   // deadline of a request, retries included; at least 30
+}
+
+// Arm is one side of a comparison.
+type Arm struct {
+	Backend     Backend `json:"backend"`
+	Collector   string  `json:"collector"`
+	Client      string  `json:"client"`
+	Profile     Profile `json:"profile"`
+	Replication int     `json:"replication"`
+}
+
+// Name spells the arm in full, as tables and folders show it: "cassandra:2 v2 otlp-grpc".
+func (a Arm) Name() string {
+	return strings.Join([]string{a.Backend.String(), a.Collector, a.Client}, " ")
+}
+
+// Arms returns the product of backends, collectors and clients, in the order they were named.
+func (s Spec) Arms() []Arm {
+	var arms []Arm
+	for _, b := range s.Backends {
+		for _, collector := range s.Collectors {
+			for _, client := range s.Clients {
+				arms = append(arms, Arm{Backend: b, Collector: collector, Client: client, Profile: s.Profile, Replication: s.Replication})
+			}
+		}
+	}
+	return arms
+}
