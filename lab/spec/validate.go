@@ -1,0 +1,163 @@
+package spec
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Clients that exist, and those that are named but not there yet.
+var (
+	clients       = []string{"otlp-grpc", "thrift-http", "jaeger-client"}
+	futureClients = []string{"otlp-http", "thrift-udp"}
+	collectors    = []string{"v2", "v2-stock", "v1"}
+)
+
+// Validate checks ranges and combinations and returns every problem at once.
+func (s Spec) Validate() error {
+	var problems []error
+	refuse := func(name string, value any, format string, args ...any) {
+		problems = append(problems, problem(name, fmt.Sprint(value), fmt.Sprintf(format, args...)))
+	}
+	s.checkRanges(refuse)
+	s.checkNames(refuse)
+	s.checkPairs(refuse)
+	return join(problems)
+}
+
+type refusal func(name string, value any, format string, args ...any)
+
+func (s Spec) checkRanges(refuse refusal) {
+	for _, check := range []struct {
+		name              string
+		value, least, top int
+	}{
+		{"CONCURRENCY", s.Load.Concurrency, 1, 10_000},
+		{"SPANS_COUNT", s.Load.SpansCount, 0, 10_000},
+		{"TAGS_COUNT", s.Load.TagsCount, 0, 1_000},
+		{"DURATION_S", s.Load.DurationS, 1, 86_400},
+		{"LAB_WARMUP_S", s.Load.WarmupS, 0, 3_600},
+		{"LAB_REPLICATION", s.Replication, 1, 5},
+		{"LAB_ROUNDS", s.Rounds, 1, 100},
+		{"LAB_SERVICES", s.Load.Services, 1, 4_000},
+		{"LAB_TAG_VALUES", s.Load.TagValues, 1, 1_000_000},
+		{"LAB_RESOURCE_ATTRIBUTES", s.Load.ResourceAttributes, 0, 100},
+		{"LAB_REQUEST_TIMEOUT_S", s.Load.RequestTimeoutS, 30, 600},
+	} {
+		if check.value < check.least || check.value > check.top {
+			refuse(check.name, check.value, "accepted: %s", accepted(check.name))
+		}
+	}
+}
+
+func (s Spec) checkNames(refuse refusal) {
+	if !slices.Contains([]Runtime{Auto, Docker, Process}, s.Runtime) {
+		refuse("LAB_RUNTIME", s.Runtime, "accepted: %s", accepted("LAB_RUNTIME"))
+	}
+	if !slices.Contains([]Profile{T2, Hard, None}, s.Profile) {
+		refuse("LAB_PROFILE", s.Profile, "accepted: %s", accepted("LAB_PROFILE"))
+	}
+	for _, c := range s.Collectors {
+		if !slices.Contains(collectors, c) && !IsFile(c) {
+			refuse("LAB_COLLECTOR", c, "accepted: %s", accepted("LAB_COLLECTOR"))
+		}
+	}
+	for _, c := range s.Clients {
+		switch {
+		case slices.Contains(futureClients, c):
+			refuse("LAB_CLIENT", c, "this client does not exist yet; accepted: %s", accepted("LAB_CLIENT"))
+		case !slices.Contains(clients, c):
+			refuse("LAB_CLIENT", c, "accepted: %s", accepted("LAB_CLIENT"))
+		}
+	}
+	refuseRepeats(refuse, "LAB_BACKENDS", s.Backends)
+	refuseRepeats(refuse, "LAB_COLLECTOR", s.Collectors)
+	refuseRepeats(refuse, "LAB_CLIENT", s.Clients)
+}
+
+func (s Spec) checkPairs(refuse refusal) {
+	if slices.Contains(s.Collectors, "v1") && slices.Contains(s.Clients, "thrift-udp") {
+		refuse("LAB_CLIENT", "thrift-udp", "Jaeger v1.76 has no UDP receiver (it went with the agent); take LAB_COLLECTOR=v2 for UDP")
+	}
+	for _, b := range s.Backends {
+		if b.Engine.Embedded() {
+			if s.Replication > 1 {
+				refuse("LAB_REPLICATION", s.Replication, "%s keeps one copy; take LAB_REPLICATION=1 or leave it out of LAB_BACKENDS", b)
+			}
+			continue
+		}
+		if s.Replication > b.Nodes {
+			refuse("LAB_REPLICATION", s.Replication, "%s has %d nodes; accepted: 1 to %d", b, b.Nodes, b.Nodes)
+		}
+		if s.Profile != None && b.Nodes > MaxNodes(b.Engine) {
+			refuse("LAB_BACKENDS", b, "the database host of profile %s (4 GiB) holds %d nodes of %s; take fewer or LAB_PROFILE=none",
+				s.Profile, MaxNodes(b.Engine), b.Engine)
+		}
+	}
+}
+
+// IsFile reports whether a LAB_COLLECTOR word names a collector file.
+func IsFile(word string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(word)))
+}
+
+// On fixes a spec to the runtime that was found and fills in its default backends. It refuses
+// what the user named and that runtime can't have, and returns the default arms left out instead.
+func (s Spec) On(runtime Runtime, goos string) (Spec, []string, error) {
+	s.Runtime = runtime
+	if !s.Named {
+		s.Backends = defaultBackends(runtime, goos)
+	}
+	var problems []error
+	for _, b := range s.Backends {
+		switch {
+		case runtime == Process && b.Engine == Scylla:
+			problems = append(problems, problem("LAB_BACKENDS", b.String(),
+				"ScyllaDB runs in Docker only; start Docker (LAB_RUNTIME=docker) or take cassandra:N, badger, memory"))
+		case runtime == Process && goos == "darwin" && b.Engine == Cassandra && b.Nodes > 1:
+			problems = append(problems, problem("LAB_BACKENDS", b.String(),
+				"macOS has one loopback address, so processes are limited to cassandra:1; take that or Docker"))
+		}
+	}
+	var left []string
+	if !s.Named && runtime == Process {
+		left = append(left, "scylla:3: ScyllaDB runs in Docker only")
+	}
+	if err := s.Validate(); err != nil {
+		problems = append(problems, unjoin(err)...)
+	}
+	return s, left, join(problems)
+}
+
+func defaultBackends(runtime Runtime, goos string) []Backend {
+	switch {
+	case runtime == Docker:
+		return []Backend{{Scylla, 3}, {Cassandra, 2}}
+	case goos == "darwin":
+		return []Backend{{Cassandra, 1}, {Badger, 0}}
+	default:
+		return []Backend{{Cassandra, 2}, {Badger, 0}}
+	}
+}
+
+func refuseRepeats[T comparable](refuse refusal, name string, words []T) {
+	seen := map[T]bool{}
+	for _, word := range words {
+		if seen[word] {
+			refuse(name, word, "named twice; each arm runs once a round, for more runs take LAB_ROUNDS")
+		}
+		seen[word] = true
+	}
+}
+
+func accepted(name string) string {
+	t := reflect.TypeFor[environment]()
+	for i := range t.NumField() {
+		if t.Field(i).Tag.Get("env") == name {
+			return t.Field(i).Tag.Get("accept")
+		}
+	}
+	return "see the settings in the README"
+}
