@@ -26,6 +26,7 @@ type environment struct {
 	Profile     Profile  `env:"LAB_PROFILE" envDefault:"t2" accept:"t2, hard, none" doc:"limits: shares in the CPU sets of the original hosts, CPU quotas, or none"`
 	Replication int      `env:"LAB_REPLICATION" envDefault:"1" accept:"1 to 5, at most the node count" doc:"copies of each row"`
 	WarmupS     int      `env:"LAB_WARMUP_S" envDefault:"0" accept:"0 to 3600" doc:"load before the window that is not counted, in seconds"`
+	DrainS      int      `env:"LAB_DRAIN_S" envDefault:"300" accept:"5 to 7200" doc:"bound of the wait after load until nothing moves any more, in seconds"`
 	Rounds      int      `env:"LAB_ROUNDS" envDefault:"1" accept:"1 to 100" doc:"runs of every arm"`
 	Seed        uint64   `env:"LAB_SEED" envDefault:"1" accept:"0 to 18446744073709551615" doc:"decides span content and the order of runs"`
 	Results     string   `env:"LAB_RESULTS" accept:"a folder; unset: results in the checkout" doc:"where records and reports go"`
@@ -96,7 +97,7 @@ func (e environment) spec() Spec {
 		Replication: e.Replication, Rounds: e.Rounds, Seed: e.Seed, Results: e.Results, Keep: e.Keep,
 		Load: Load{
 			Concurrency: e.Concurrency, SpansCount: e.SpansCount, TagsCount: e.TagsCount, DurationS: e.DurationS,
-			WarmupS: e.WarmupS, Services: e.Services, TagValues: e.TagValues,
+			WarmupS: e.WarmupS, DrainS: e.DrainS, Services: e.Services, TagValues: e.TagValues,
 			ResourceAttributes: e.ResourceAttributes, RequestTimeoutS: e.RequestTimeoutS,
 		},
 		Images: map[string]string{},

@@ -80,11 +80,12 @@ type Spec struct {
 
 // Load is the work of one round.
 type Load struct {
-	Concurrency int `json:"concurrency"` // workers that generate traces back to back
-	SpansCount  int `json:"spans_count"` // child spans a trace; a trace has one root more
-	TagsCount   int `json:"tags_count"`  // tags a span
-	DurationS   int `json:"duration_s"`  // the window
-	WarmupS     int `json:"warmup_s"`    // load before the window that is not counted
+	Concurrency int `json:"concurrency"`   // workers that generate traces back to back
+	SpansCount  int `json:"spans_count"`   // child spans a trace; a trace has one root more
+	TagsCount   int `json:"tags_count"`    // tags a span
+	DurationS   int `json:"duration_s"`    // the window
+	WarmupS     int `json:"warmup_s"`      // load before the window that is not counted
+	DrainS      int `json:"drain_bound_s"` // bound of the wait after load until nothing moves any more
 
 	Services           int `json:"services"`            // distinct service names
 	TagValues          int `json:"tag_values"`          // distinct values of each tag; 1 = the original's constant tags

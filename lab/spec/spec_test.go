@@ -11,7 +11,7 @@ import (
 // The empty environment is the original experiment: 10 x 10 x 10 x 60 s.
 func TestDefaultsAreTheOriginalExperiment(t *testing.T) {
 	s := Default()
-	want := Load{Concurrency: 10, SpansCount: 10, TagsCount: 10, DurationS: 60, Services: 1, TagValues: 1, RequestTimeoutS: 30}
+	want := Load{Concurrency: 10, SpansCount: 10, TagsCount: 10, DurationS: 60, DrainS: 300, Services: 1, TagValues: 1, RequestTimeoutS: 30}
 	if diff := cmp.Diff(want, s.Load); diff != "" {
 		t.Error(diff)
 	}

@@ -39,6 +39,7 @@ func (s Spec) checkRanges(refuse refusal) {
 		{"TAGS_COUNT", s.Load.TagsCount, 0, 1_000},
 		{"DURATION_S", s.Load.DurationS, 1, 86_400},
 		{"LAB_WARMUP_S", s.Load.WarmupS, 0, 3_600},
+		{"LAB_DRAIN_S", s.Load.DrainS, 5, 7_200},
 		{"LAB_REPLICATION", s.Replication, 1, 5},
 		{"LAB_ROUNDS", s.Rounds, 1, 100},
 		{"LAB_SERVICES", s.Load.Services, 1, 4_000},

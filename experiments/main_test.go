@@ -1,0 +1,120 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"jaegerlab/lab"
+	"jaegerlab/lab/spec"
+	"jaegerlab/report"
+)
+
+// tearDownTime is what a run keeps for itself before go test's deadline.
+const tearDownTime = 30 * time.Second
+
+// experiment is a spec literal: what it leaves out, the environment or the defaults give; what
+// the environment names wins.
+type experiment struct {
+	Name       string
+	Backends   []spec.Backend
+	Collectors []string
+	Profile    spec.Profile
+}
+
+// spec lays the literal over the environment's spec, except where a variable is set.
+func (e experiment) spec() (spec.Spec, error) {
+	s, err := spec.FromEnv(os.Environ())
+	if err != nil {
+		return s, err
+	}
+	s.Experiment = e.Name
+	if e.Backends != nil && os.Getenv("LAB_BACKENDS") == "" {
+		s.Backends, s.Named = e.Backends, true
+	}
+	if e.Collectors != nil && os.Getenv("LAB_COLLECTOR") == "" {
+		s.Collectors = e.Collectors
+	}
+	if e.Profile != "" && os.Getenv("LAB_PROFILE") == "" {
+		s.Profile = e.Profile
+	}
+	if s.Results == "" {
+		s.Results = filepath.Join("..", "results")
+	}
+	return s, s.Validate()
+}
+
+// compare runs an experiment and prints its tables. A measured run passes whatever its verdict;
+// an incomplete or refused one fails.
+func compare(t *testing.T, e experiment) {
+	t.Helper()
+	s, err := e.spec()
+	if err != nil {
+		t.Fatalf("experiment %s is refused:\n%v", e.Name, err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	options := lab.Options{Console: lab.OpenConsole()}
+	if deadline, ok := t.Deadline(); ok {
+		options.Deadline = deadline.Add(-tearDownTime)
+	}
+	result, err := lab.Run(ctx, s, options)
+	if result.Dir != "" {
+		show(t, options.Console, result)
+	}
+	switch {
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		t.Fatalf("experiment %s was interrupted; what was measured is saved in %s", e.Name, result.Dir)
+	case err != nil:
+		t.Fatalf("experiment %s: %v", e.Name, err)
+	}
+}
+
+// show prints the tables to the console and, for -v and logs, to the test's output.
+func show(t *testing.T, console *lab.Console, result lab.Result) {
+	doc, err := report.Render(result.Dir)
+	if err != nil {
+		t.Errorf("render the report of %s: %v", result.Dir, err)
+		return
+	}
+	if err := report.Terminal(console, doc); err != nil {
+		t.Errorf("print the tables: %v", err)
+	}
+	console.Say("report: %s", filepath.Join(result.Dir, "report.md"))
+}
+
+// onlyWhenNamed skips an experiment unless -run names one: plain go test runs backends alone.
+func onlyWhenNamed(t *testing.T) {
+	if f := flag.Lookup("test.run"); f == nil || f.Value.String() == "" {
+		t.Skipf("runs when named: go test ./experiments -run '%s$'", t.Name())
+	}
+}
+
+// TestMain makes every result uncacheable: go test does not see which LAB_ values were read, and
+// an experiment that was not run must never look like one that passed.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := touch(); err != nil {
+		fmt.Fprintln(os.Stderr, "keep go test from caching:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// touch writes and reads a file inside the module; go test refuses to cache a result that
+// depends on a file changed within the last seconds.
+func touch() error {
+	const stamp = ".ran"
+	if err := os.WriteFile(stamp, []byte(time.Now().UTC().Format(time.RFC3339Nano)), 0o644); err != nil {
+		return err
+	}
+	_, err := os.ReadFile(stamp)
+	return err
+}
