@@ -1,0 +1,8 @@
+# All-in-one of Jaeger v1, with the entrypoint, user and ports of the project's own image.
+FROM scratch
+COPY root/ /
+COPY program /go/bin/all-in-one-linux
+EXPOSE 4317 4318 9411 14250 14268 14269 16686
+VOLUME ["/tmp"]
+ENTRYPOINT ["/go/bin/all-in-one-linux"]
+USER 10001
