@@ -78,7 +78,7 @@ func TestContentIsAPureFunctionOfSeedAndIndex(t *testing.T) {
 			TagValues: rapid.IntRange(0, 1000).Draw(t, "values"),
 		}
 		n := trace.New(1, rapid.IntRange(0, 20).Draw(t, "children"))
-		ref := trace.Ref{Worker: rapid.Uint32Max(trace.MaxWorkers - 1).Draw(t, "worker"),
+		ref := trace.Ref{Worker: rapid.Uint32Max(trace.MaxWorkers-1).Draw(t, "worker"),
 			Index: rapid.Uint64Max(trace.MaxIndex).Draw(t, "index")}
 		if diff := cmp.Diff(content.Span(n, ref, 10), content.Span(n, ref, 10)); diff != "" {
 			t.Fatal(diff)

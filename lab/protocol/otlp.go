@@ -1,0 +1,143 @@
+package protocol
+
+import (
+	"encoding/binary"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"jaegerlab/lab/trace"
+)
+
+// Field numbers of opentelemetry-proto v1: collector/trace/v1/trace_service.proto, trace/v1/trace.proto,
+// resource/v1/resource.proto, common/v1/common.proto.
+const (
+	otlpResourceSpans = 1 // ExportTraceServiceRequest.resource_spans
+
+	otlpResource   = 1 // ResourceSpans.resource
+	otlpScopeSpans = 2 // ResourceSpans.scope_spans
+	otlpSpans      = 2 // ScopeSpans.spans
+
+	otlpResourceAttributes = 1 // Resource.attributes
+
+	otlpTraceID    = 1 // Span: bytes
+	otlpSpanID     = 2
+	otlpParentID   = 4
+	otlpName       = 5
+	otlpStart      = 7 // fixed64
+	otlpEnd        = 8
+	otlpAttributes = 9
+
+	otlpKey         = 1 // KeyValue.key
+	otlpValue       = 2 // KeyValue.value
+	otlpStringValue = 1 // AnyValue.string_value
+)
+
+var otlpFormat = format{id: binary.BigEndian.PutUint64, time: putNanoseconds}
+
+// encodeOTLP encodes an ExportTraceServiceRequest with one resource and one scope without a
+// name. Spans have no kind: then Jaeger stores the same tags whatever the protocol.
+func encodeOTLP(content trace.Content, width, position, count int) *template {
+	t := &template{format: otlpFormat, content: content, service: none}
+	var spans []byte
+	for i := range count {
+		body, marks := otlpSpan(content, position+i, width)
+		spans = protowire.AppendTag(spans, otlpSpans, protowire.BytesType)
+		spans = protowire.AppendVarint(spans, uint64(len(body)))
+		t.marks = append(t.marks, marks.shifted(len(spans)))
+		spans = append(spans, body...)
+	}
+	resource, service := otlpResourceOf(content)
+
+	body := protowire.AppendTag(nil, otlpResource, protowire.BytesType)
+	body = protowire.AppendVarint(body, uint64(len(resource)))
+	if content.ServicesDiffer() {
+		t.service = len(body) + service
+	}
+	body = append(body, resource...)
+	body = protowire.AppendTag(body, otlpScopeSpans, protowire.BytesType)
+	body = protowire.AppendVarint(body, uint64(len(spans)))
+	t.shift(0, len(body))
+	body = append(body, spans...)
+
+	t.bytes = protowire.AppendTag(nil, otlpResourceSpans, protowire.BytesType)
+	t.bytes = protowire.AppendVarint(t.bytes, uint64(len(body)))
+	t.shift(len(t.bytes), len(t.bytes))
+	t.bytes = append(t.bytes, body...)
+	return t
+}
+
+// shift moves the place of the service and those of the spans, after something was put in front.
+func (t *template) shift(service, spans int) {
+	if t.service != none {
+		t.service += service
+	}
+	for i := range t.marks {
+		t.marks[i] = t.marks[i].shifted(spans)
+	}
+}
+
+func (m spanMarks) shifted(by int) spanMarks {
+	for _, at := range []*int{&m.traceHigh, &m.traceLow, &m.span, &m.parent, &m.start, &m.end} {
+		if *at != none {
+			*at += by
+		}
+	}
+	for i := range m.values {
+		m.values[i] += by
+	}
+	return m
+}
+
+func otlpSpan(content trace.Content, position, width int) ([]byte, spanMarks) {
+	m := spanMarks{parent: none}
+	id := make([]byte, 16)
+	b := protowire.AppendTag(nil, otlpTraceID, protowire.BytesType)
+	b = protowire.AppendBytes(b, id)
+	m.traceHigh, m.traceLow = len(b)-16, len(b)-8
+	b = protowire.AppendTag(b, otlpSpanID, protowire.BytesType)
+	b = protowire.AppendBytes(b, id[:8])
+	m.span = len(b) - 8
+	if position > 0 {
+		b = protowire.AppendTag(b, otlpParentID, protowire.BytesType)
+		b = protowire.AppendBytes(b, id[:8])
+		m.parent = len(b) - 8
+	}
+	b = protowire.AppendTag(b, otlpName, protowire.BytesType)
+	b = protowire.AppendString(b, trace.Operation(position))
+	b = protowire.AppendTag(b, otlpStart, protowire.Fixed64Type)
+	m.start = len(b)
+	b = protowire.AppendFixed64(b, 0)
+	b = protowire.AppendTag(b, otlpEnd, protowire.Fixed64Type)
+	m.end = len(b)
+	b = protowire.AppendFixed64(b, 0)
+	for tag := range content.Tags {
+		b = appendOTLPAttribute(b, otlpAttributes, trace.Tag{Key: trace.TagKey(tag), Value: content.Value(0, 0, tag)})
+		if content.ValuesDiffer() {
+			m.values = append(m.values, len(b)-trace.ValueDigits)
+		}
+	}
+	return b, m
+}
+
+// otlpResourceOf also returns the place of the service's digits, when there are several services.
+func otlpResourceOf(content trace.Content) (resource []byte, service int) {
+	name := trace.Tag{Key: "service.name", Value: content.Service(0, 0)}
+	resource = appendOTLPAttribute(nil, otlpResourceAttributes, name)
+	service = len(resource) - trace.ServiceDigits
+	for _, tag := range content.Resource() {
+		resource = appendOTLPAttribute(resource, otlpResourceAttributes, tag)
+	}
+	return resource, service
+}
+
+// appendOTLPAttribute appends a KeyValue; the string's bytes are the last ones.
+func appendOTLPAttribute(b []byte, field protowire.Number, tag trace.Tag) []byte {
+	value := protowire.AppendTag(nil, otlpStringValue, protowire.BytesType)
+	value = protowire.AppendString(value, tag.Value)
+	pair := protowire.AppendTag(nil, otlpKey, protowire.BytesType)
+	pair = protowire.AppendString(pair, tag.Key)
+	pair = protowire.AppendTag(pair, otlpValue, protowire.BytesType)
+	pair = protowire.AppendBytes(pair, value)
+	b = protowire.AppendTag(b, field, protowire.BytesType)
+	return protowire.AppendBytes(b, pair)
+}

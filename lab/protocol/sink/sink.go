@@ -1,0 +1,149 @@
+// Package sink is a black hole for spans: a gRPC server that takes OTLP exports and an HTTP
+// server that takes Jaeger's thrift batches, both without decoding anything. Tests plant bad
+// answers in it, and benchmarks measure generators against it.
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+)
+
+// Reply is how a request is answered; the zero value takes it.
+type Reply struct {
+	Delay      time.Duration // before the answer
+	Reset      bool          // cut the connection instead of answering, after the request was read
+	Code       uint32        // gRPC status; 0 = OK
+	Status     int           // HTTP status; 0 = 202
+	Message    string        // text of the status
+	RetryAfter time.Duration // RetryInfo (gRPC) or Retry-After in full seconds (HTTP); 0 = none
+	Rejected   int64         // OTLP partial success: spans rejected
+}
+
+// Sink is a running black hole. Set the fields before the first request.
+type Sink struct {
+	// Answer decides about request number n (0, 1, ...); nil takes everything. The body is the
+	// caller's to keep when Keep is set, and valid until Answer returns otherwise.
+	Answer func(n int64, body []byte) Reply
+	Keep   bool // give each request bytes of its own
+
+	requests, bytes atomic.Int64
+	life            context.Context
+	end             context.CancelFunc
+	server          closer
+	listener        *tracked
+	done            chan struct{}
+}
+
+type closer interface{ Close() error }
+
+// Requests is how many requests were read in full.
+func (s *Sink) Requests() int64 { return s.requests.Load() }
+
+// Bytes is the sum of their bodies.
+func (s *Sink) Bytes() int64 { return s.bytes.Load() }
+
+// Addr is host:port.
+func (s *Sink) Addr() string { return s.listener.Addr().String() }
+
+// Close ends the sink and every connection, and waits for its goroutines.
+func (s *Sink) Close() {
+	s.end()
+	_ = s.server.Close()
+	<-s.done
+}
+
+func (s *Sink) listen() error {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("open the sink: %w", err)
+	}
+	s.listener = &tracked{Listener: listener, open: map[string]*net.TCPConn{}}
+	s.life, s.end = context.WithCancel(context.Background())
+	s.done = make(chan struct{})
+	return nil
+}
+
+// take counts a request and returns its reply once it is due; false = the sink is closing.
+func (s *Sink) take(body []byte) (Reply, bool) {
+	n := s.requests.Add(1) - 1
+	s.bytes.Add(int64(len(body)))
+	if s.Answer == nil {
+		return Reply{}, true
+	}
+	reply := s.Answer(n, body)
+	if reply.Delay == 0 {
+		return reply, true
+	}
+	timer := time.NewTimer(reply.Delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return reply, true
+	case <-s.life.Done():
+		return reply, false
+	}
+}
+
+// tracked remembers open connections by the client's address, so that one can be reset.
+type tracked struct {
+	net.Listener
+	mu   sync.Mutex
+	open map[string]*net.TCPConn
+}
+
+// Accept implements net.Listener.
+func (t *tracked) Accept() (net.Conn, error) {
+	conn, err := t.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return nil, errors.New("accept: not a TCP connection")
+	}
+	t.mu.Lock()
+	t.open[conn.RemoteAddr().String()] = tcp
+	t.mu.Unlock()
+	return &trackedConn{TCPConn: tcp, forget: func() {
+		t.mu.Lock()
+		delete(t.open, conn.RemoteAddr().String())
+		t.mu.Unlock()
+	}}, nil
+}
+
+// reset sends RST to the client at this address.
+func (t *tracked) reset(client string) {
+	t.mu.Lock()
+	conn := t.open[client]
+	t.mu.Unlock()
+	if conn != nil {
+		_ = conn.SetLinger(0)
+		_ = conn.Close()
+	}
+}
+
+type trackedConn struct {
+	*net.TCPConn
+	once   sync.Once
+	forget func()
+}
+
+// Close implements net.Conn.
+func (c *trackedConn) Close() error {
+	c.once.Do(c.forget)
+	return c.TCPConn.Close()
+}
+
+type grpcCloser struct{ *grpc.Server }
+
+func (g grpcCloser) Close() error { g.Stop(); return nil }
+
+type httpCloser struct{ *http.Server }
