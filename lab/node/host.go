@@ -22,3 +22,6 @@ func localHost() record.Host {
 	}
 	return host
 }
+
+// LocalHost describes this machine: where the process runtime puts its nodes.
+func LocalHost() record.Host { return localHost() }
