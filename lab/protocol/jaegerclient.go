@@ -73,8 +73,9 @@ func (r *reporterClient) tracer(service string) tracer {
 		return t
 	}
 	tap := &tap{client: r}
+	const behind = time.Second // the library's own time-out, behind the tap's, which says what it was
 	tap.inner = jaegertransport.NewHTTPTransport(r.url, jaegertransport.HTTPBatchSize(r.batch),
-		jaegertransport.HTTPTimeout(r.config.Timeout), jaegertransport.HTTPRoundTripper(tap))
+		jaegertransport.HTTPTimeout(r.config.Timeout+behind), jaegertransport.HTTPRoundTripper(tap))
 	metrics := jaeger.NewNullMetrics()
 	metrics.ReporterDropped = counter{&r.full}
 	random := rand.New(rand.NewPCG(r.config.Seed, uint64(r.config.Worker)))

@@ -83,7 +83,7 @@ func (t *tap) RoundTrip(request *http.Request) (*http.Response, error) {
 		request.Body.Close()
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(request.Context())
+	ctx, cancel := context.WithTimeout(request.Context(), t.client.config.Timeout)
 	defer context.AfterFunc(t.client.giveUp, cancel)()
 	ctx, sent := watchHTTP(ctx)
 	t.client.requests.Add(1)
