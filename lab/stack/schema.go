@@ -63,15 +63,16 @@ func CreateSchema(ctx context.Context, env Env, ask Ask) error {
 // schemaConfig is the smallest Jaeger that opens its storage: the storage extension creates the
 // schema when it starts, before the health check turns to OK.
 func schemaConfig(storage map[string]any) map[string]any {
+	extensions := map[string]any{
+		"healthcheckv2":  healthCheck(),
+		"jaeger_storage": map[string]any{"backends": map[string]any{storeName: patient(storage)}},
+	}
 	return map[string]any{
-		"extensions": map[string]any{
-			"healthcheckv2":  healthCheck(),
-			"jaeger_storage": map[string]any{"backends": map[string]any{storeName: patient(storage)}},
-		},
-		"receivers": map[string]any{"otlp": map[string]any{"protocols": map[string]any{"grpc": endpoint("otlp-grpc")}}},
-		"exporters": map[string]any{"jaeger_storage_exporter": map[string]any{"trace_storage": storeName}},
+		"extensions": extensions,
+		"receivers":  map[string]any{"otlp": map[string]any{"protocols": map[string]any{"grpc": endpoint("otlp-grpc")}}},
+		"exporters":  map[string]any{"jaeger_storage_exporter": map[string]any{"trace_storage": storeName}},
 		"service": map[string]any{
-			"extensions": []string{"healthcheckv2", "jaeger_storage"},
+			"extensions": extensionOrder(extensions),
 			"pipelines": map[string]any{"traces": map[string]any{
 				"receivers": []string{"otlp"}, "exporters": []string{"jaeger_storage_exporter"},
 			}},

@@ -80,7 +80,7 @@ func labConfig(ask Ask, storage map[string]any) map[string]any {
 			},
 		}},
 		"service": map[string]any{
-			"extensions": sortedKeys(extensions),
+			"extensions": extensionOrder(extensions),
 			"pipelines": map[string]any{"traces": map[string]any{
 				"receivers": sortedKeys(ask.Protocol.ReceiverV2),
 				"exporters": []string{"jaeger_storage_exporter"},
@@ -123,7 +123,7 @@ func stockConfig(ask Ask, storage map[string]any) map[string]any {
 		"processors": processors,
 		"exporters":  map[string]any{"jaeger_storage_exporter": map[string]any{"trace_storage": storeName}},
 		"service": map[string]any{
-			"extensions": stockOrder(extensions),
+			"extensions": extensionOrder(extensions),
 			"pipelines": map[string]any{"traces": map[string]any{
 				"receivers":  sortedKeys(ask.Protocol.ReceiverV2),
 				"processors": order,
@@ -134,13 +134,16 @@ func stockConfig(ask Ask, storage map[string]any) map[string]any {
 	}
 }
 
-// stockOrder lists extensions as shipped: the storage before what uses it.
-func stockOrder(extensions map[string]any) []string {
-	order := []string{"jaeger_storage", "jaeger_query"}
-	if _, ok := extensions["remote_sampling"]; ok {
-		order = append(order, "remote_sampling")
+// extensionOrder starts the storage before what uses it, and the health check last: its port
+// opens when the storage is there.
+func extensionOrder(extensions map[string]any) []string {
+	var order []string
+	for _, name := range []string{"jaeger_storage", "jaeger_query", "remote_sampling", "healthcheckv2"} {
+		if _, ok := extensions[name]; ok {
+			order = append(order, name)
+		}
 	}
-	return append(order, "healthcheckv2")
+	return order
 }
 
 // stockStorage leaves only where the store is: query and connection settings stay as shipped.
