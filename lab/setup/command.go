@@ -30,6 +30,7 @@ type job struct {
 	limit   time.Duration // the longest it may take
 	count   string        // what one line of output stands for ("packages"); "" = lines are not counted
 	isCount func(line string) bool
+	brief   func(line string) string // what progress shows of the last line; nil = all of it
 }
 
 // run runs the command in its own process group, so that Ctrl-C reaches it through ctx only and
@@ -122,7 +123,13 @@ func (p *progress) text(now time.Time) string {
 		text += fmt.Sprintf(", %d %s", p.counted, p.job.count)
 	}
 	if len(p.lines) > 0 {
-		text += ", now " + shorten(strings.TrimSpace(p.lines[len(p.lines)-1]), 70)
+		last := p.lines[len(p.lines)-1]
+		if p.job.brief != nil {
+			last = p.job.brief(last)
+		}
+		if last = strings.TrimSpace(last); last != "" {
+			text += ", now " + shorten(last, 70)
+		}
 	}
 	if p.job.hint != "" {
 		text += " (" + p.job.hint + ")"

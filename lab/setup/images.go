@@ -299,7 +299,10 @@ func (d *docker) importFolder(ctx context.Context, ref string, labels map[string
 	return err
 }
 
-var labLine = regexp.MustCompile(`(?m)^auto_snapshot: false.*$`)
+var (
+	labLine     = regexp.MustCompile(`(?m)^auto_snapshot: false.*$`)
+	placeholder = regexp.MustCompile(`\$\{[^}]+\}|\{\{[^}]+\}\}`)
+)
 
 // cassandraConf turns the configuration of a plain process, package backend's, into the image's:
 // fixed folders and ports, and addresses that the entrypoint sets from the environment.
@@ -311,9 +314,9 @@ func cassandraConf(conf fs.FS) ([]part, error) {
 	text := strings.NewReplacer("${dir}", "/var/lib/cassandra", "${ip}", "localhost", "${port.storage}", "7000",
 		"${port.cql}", "9042", "{{.Cluster}}", "Test Cluster", "{{.Seed}}", "127.0.0.1").Replace(string(yaml))
 	text = labLine.ReplaceAllString(text, "auto_snapshot: true") // as shipped; a process has less disk to spare
-	if i := strings.Index(text, "{{"); i >= 0 || strings.Contains(text, "${") {
-		return nil, errors.New("render Cassandra's configuration for the image: cassandra.yaml has a placeholder " +
-			"that package setup does not know")
+	if unknown := placeholder.FindString(text); unknown != "" {
+		return nil, fmt.Errorf("render Cassandra's configuration for the image: cassandra.yaml has a placeholder "+
+			"that package setup does not know: %s", unknown)
 	}
 	parts := []part{{name: "conf/cassandra.yaml", data: []byte(text), mode: 0o644}}
 	for _, name := range []string{"jvm.options", "logback.xml"} {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -168,9 +169,10 @@ func fetchJars(ctx context.Context, cache string, java Java, maven string, say S
 	err = job{
 		what: "fetch Cassandra " + CassandraVersion + " (66 MB of jars)", hint: "about a minute", dir: work, limit: jarLimit,
 		// Its repository of downloads is thrown away with the work folder: the user's own is left alone.
-		argv: []string{maven, "-B", "-ntp", "-Dstyle.color=never", "-Dmaven.repo.local=" + filepath.Join(work, "repository"),
+		argv: []string{maven, "-B", "-Dstyle.color=never", "-Dmaven.repo.local=" + filepath.Join(work, "repository"),
 			jarPlugin, "-DoutputDirectory=" + lib},
-		env: []string{"JAVA_HOME=" + javaHome(java)},
+		env:   []string{"JAVA_HOME=" + javaHome(java)},
+		count: "files", isCount: func(line string) bool { return strings.HasPrefix(line, "Downloaded from") }, brief: downloaded,
 	}.run(ctx, say)
 	if err != nil {
 		return err
@@ -187,6 +189,15 @@ func fetchJars(ctx context.Context, cache string, java Java, maven string, say S
 	say("fetched Cassandra %s, %d jars, all checksums right, in %s", CassandraVersion, len(jars),
 		time.Since(started).Round(time.Second))
 	return nil
+}
+
+// downloaded is the file name in Maven's line "Downloaded from NAME: URL (size at rate)"; "" for other lines.
+func downloaded(line string) string {
+	fields := strings.Fields(line)
+	if len(fields) < 4 || !strings.HasSuffix(fields[0], "ed") && !strings.HasSuffix(fields[0], "ing") || fields[1] != "from" {
+		return ""
+	}
+	return path.Base(fields[3])
 }
 
 // javaHome is the folder above bin/java, with links resolved: /usr/bin/java is one.
