@@ -3,7 +3,6 @@ package stack
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -45,6 +44,7 @@ const (
 	restartFor    = 22 * time.Second
 	restartPause  = 2 * time.Second
 	stopWithin    = 30 * time.Second
+	tailLines     = 12 // of a log that are searched for why it ended
 )
 
 // StartCollector starts the collector of an arm on a store whose schema exists, and returns when
@@ -181,7 +181,7 @@ func hasPort(program node.Program, name string) bool {
 // awaitHealthy waits for the health check, then for the metrics page and the client's port.
 func awaitHealthy(ctx context.Context, n node.Node, f Flavour, health [2]string, client string) error {
 	what := fmt.Sprintf("collector %s to be healthy", f.Name)
-	return wait(ctx, n, what, healthyWithin, func(ctx context.Context) error {
+	return node.Wait(ctx, what, healthyWithin, n, func(ctx context.Context) error {
 		for _, page := range [][2]string{health, {"metrics", "/metrics"}} {
 			url := "http://" + n.Addr(page[0]) + page[1]
 			status, body, err := get(ctx, url)
@@ -209,16 +209,16 @@ func startAgain(ctx context.Context, env Env, program node.Program, patience tim
 		if err != nil {
 			return nil, err // the runtime left nothing behind, and another try would end the same
 		}
-		err = ready(ctx, n)
-		if err == nil {
+		if err = ready(ctx, n); err == nil {
 			return n, nil
 		}
+		again := ended(n) && transient.MatchString(n.Tail(tailLines)) && time.Since(started)+restartPause < patience
+		exit := n.Exit()
 		stop(n)
-		var died *diedError
-		if !errors.As(err, &died) || !transient.MatchString(died.tail) || time.Since(started)+restartPause > patience {
+		if !again {
 			return nil, fmt.Errorf("%w\n(started %d times in %s)", err, attempt, time.Since(started).Round(time.Second))
 		}
-		env.say("%s ended (%s), starting it again", program.Name, died.exit)
+		env.say("%s ended (%s), starting it again", program.Name, exit)
 		select {
 		case <-ctx.Done():
 			return nil, err
@@ -230,6 +230,15 @@ func startAgain(ctx context.Context, env Env, program node.Program, patience tim
 // transient are the ends that another start may mend: no connection, or no keyspace yet.
 var transient = regexp.MustCompile(`(?i)no hosts|no connections|unable to (connect|create session)|connection refused|` +
 	`i/o timeout|timed? ?out|no response|gocql|[Kk]eyspace`)
+
+func ended(n node.Node) bool {
+	select {
+	case <-n.Done():
+		return true
+	default:
+		return false
+	}
+}
 
 // stop ends a node although ctx may be over.
 func stop(n node.Node) {

@@ -68,7 +68,7 @@ func TestSchemaThatComesLate(t *testing.T) {
 		}}
 		n, err := startAgain(t.Context(), fakeEnv(runtime), node.Program{Name: "collector"}, restartFor,
 			func(ctx context.Context, n node.Node) error {
-				return wait(ctx, n, "it", healthyWithin, func(context.Context) error {
+				return node.Wait(ctx, "it", healthyWithin, n, func(context.Context) error {
 					if n.Addr("metrics") == "" {
 						return fmt.Errorf("not there")
 					}
@@ -112,7 +112,7 @@ func TestNeverHealthy(t *testing.T) {
 	defer server.Close()
 	n := live(map[string]string{"health": strings.TrimPrefix(server.URL, "http://")})
 	n.tail = "still starting"
-	err := wait(t.Context(), n, "collector v2 to be healthy", 50*time.Millisecond, func(ctx context.Context) error {
+	err := node.Wait(t.Context(), "collector v2 to be healthy", 50*time.Millisecond, n, func(ctx context.Context) error {
 		status, body, err := get(ctx, server.URL)
 		if err != nil {
 			return err

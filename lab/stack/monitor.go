@@ -140,7 +140,7 @@ func startReady(ctx context.Context, env Env, program node.Program, name, path s
 	if err != nil {
 		return nil, err
 	}
-	err = wait(ctx, n, name+" to answer", within, func(ctx context.Context) error {
+	err = node.Wait(ctx, name+" to answer", within, n, func(ctx context.Context) error {
 		status, body, err := get(ctx, "http://"+n.Addr("http")+path)
 		if err == nil && status != 200 {
 			err = fmt.Errorf("it answered %d: %.200s", status, body)

@@ -10,12 +10,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"jaegerlab/lab/node"
 )
 
 // WaitTargets returns when every target is up. At the bound it fails with the last error of each
 // that is not, so that a run never starts with a blind eye.
 func (m *Monitor) WaitTargets(ctx context.Context) error {
-	return wait(ctx, m.Prometheus, "all targets of Prometheus to be up", targetsUpWithin, func(ctx context.Context) error {
+	return node.Wait(ctx, "all targets of Prometheus to be up", targetsUpWithin, m.Prometheus, func(ctx context.Context) error {
 		states, err := m.targetStates(ctx)
 		if err != nil {
 			return err
@@ -40,7 +42,7 @@ func (m *Monitor) WaitTargets(ctx context.Context) error {
 // the samples: call it after the drain and before anything is stopped. Targets that don't get
 // there within the bound are named in the error.
 func (m *Monitor) LastScrape(ctx context.Context, since time.Time) error {
-	return wait(ctx, m.Prometheus, "a last scrape of every target", lastScrapeWithin, func(ctx context.Context) error {
+	return node.Wait(ctx, "a last scrape of every target", lastScrapeWithin, m.Prometheus, func(ctx context.Context) error {
 		states, err := m.targetStates(ctx)
 		if err != nil {
 			return err

@@ -40,7 +40,7 @@ func CreateSchema(ctx context.Context, env Env, ask Ask) error {
 	env.say("creating the schema of keyspace %s", keyspace)
 	owner, err := startAgain(ctx, env, program, schemaRestartFor, func(ctx context.Context, n node.Node) error {
 		what := "Jaeger to create keyspace " + keyspace
-		return wait(ctx, n, what, schemaWithin, func(ctx context.Context) error {
+		return node.Wait(ctx, what, schemaWithin, n, func(ctx context.Context) error {
 			status, body, err := get(ctx, "http://"+n.Addr("health")+"/status")
 			if err == nil && status != 200 {
 				err = fmt.Errorf("its health check answered %d: %.200s", status, body)
@@ -52,12 +52,10 @@ func CreateSchema(ctx context.Context, env Env, ask Ask) error {
 		return fmt.Errorf("create schema of keyspace %s on %s: %w", keyspace, ask.Arm.Backend, err)
 	}
 	stop(owner)
-	select {
-	case <-owner.Done():
-		return nil
-	default:
+	if !ended(owner) {
 		return fmt.Errorf("create schema of keyspace %s: %s did not stop within %s", keyspace, owner.Name(), stopWithin)
 	}
+	return nil
 }
 
 // schemaConfig is the smallest Jaeger that opens its storage: the storage extension creates the

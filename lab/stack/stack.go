@@ -105,43 +105,6 @@ func get(ctx context.Context, url string) (status int, body []byte, err error) {
 	return response.StatusCode, body, nil
 }
 
-// wait polls ready until it returns nil. It ends early when the node dies, and at the bound;
-// both errors name what was waited for, what was seen last and the end of the node's log.
-func wait(ctx context.Context, n node.Node, what string, bound time.Duration, ready func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, bound)
-	defer cancel()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
-		last := ready(ctx)
-		if last == nil {
-			return nil
-		}
-		select {
-		case <-n.Done():
-			return &diedError{what: what, node: n.Name(), exit: n.Exit(), tail: n.Tail(tailLines)}
-		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w after %s; last seen: %v; its log ends:\n%s",
-				what, context.Cause(ctx), bound, last, n.Tail(tailLines))
-		case <-tick.C:
-		}
-	}
-}
-
-const (
-	pollEvery = 100 * time.Millisecond
-	tailLines = 12
-)
-
-// diedError says that a node ended while something was awaited from it.
-type diedError struct {
-	what, node, exit, tail string
-}
-
-func (e *diedError) Error() string {
-	return fmt.Sprintf("wait for %s: %s ended first: %s; its log ends:\n%s", e.what, e.node, e.exit, e.tail)
-}
-
 func programRecord(name string, b node.Binary) record.Program {
 	return record.Program{Name: name, Version: b.Version, Source: b.Source}
 }
