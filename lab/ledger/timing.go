@@ -14,12 +14,6 @@ import (
 // neither window edges nor send times can be compared with write times.
 const MaxClockOffset = 50 * time.Millisecond
 
-// The send-to-store histogram: microseconds, three significant digits, up to an hour.
-const (
-	latencyMaxUS  = int64(time.Hour / time.Microsecond)
-	latencyDigits = 3
-)
-
 // timing fills the figures that compare write times with the load node's clock.
 func (b *Book) timing(r *Result, f Facts, c cells) {
 	if !f.HasWriteTime {
@@ -53,7 +47,11 @@ func (b *Book) timing(r *Result, f Facts, c cells) {
 		return
 	}
 	r.StoredInWindow, r.StoredInWindowSource = &read.inWindow, WriteTime
-	r.SendToStore = newLatency(read.latency)
+	sendToStore, err := record.NewLatency(read.latency)
+	if err != nil {
+		r.Warnings = append(r.Warnings, "send-to-store latency is unknown: "+err.Error())
+	}
+	r.SendToStore = sendToStore
 	r.Warnings = append(r.Warnings, read.warnings(f)...)
 }
 
@@ -68,7 +66,7 @@ type times struct {
 }
 
 func (b *Book) readTimes(f Facts) times {
-	t := times{latency: hdrhistogram.New(1, latencyMaxUS, latencyDigits)}
+	t := times{latency: record.NewLatencyHistogram()}
 	startUS, endUS := f.Window.Start/1000, f.Window.End/1000
 	b.spans(trace.Measured, func(s span) bool {
 		if s.slot == absent {
@@ -112,7 +110,7 @@ func (t times) warnings(f Facts) (all []string) {
 		all = append(all, fmt.Sprintf("send-to-store latency leaves out %d stored spans that were sent more than once", t.again))
 	}
 	if t.over > 0 {
-		all = append(all, fmt.Sprintf("send-to-store latency leaves out %d spans that took more than %s", t.over, time.Hour))
+		all = append(all, fmt.Sprintf("send-to-store latency leaves out %d spans that took longer than its histogram holds", t.over))
 	}
 	return all
 }
