@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,8 +19,9 @@ import (
 // isn't there gives nil, never zero. The nil cgroup stands for "none": it reads nothing.
 type cgroup struct {
 	version int
-	dirs    map[string]string // controller -> folder
-	roots   map[string]string // controller -> mount point, where looking at ancestors ends
+	dirs    map[string]string                 // controller -> folder
+	roots   map[string]string                 // controller -> mount point, where looking at ancestors ends
+	read    func(path string) ([]byte, error) // nil = os.ReadFile
 }
 
 // The controllers that limits and usage need.
@@ -36,7 +36,11 @@ func (g *cgroup) text(controller, file string) (string, bool) {
 	if g == nil || g.dirs[controller] == "" {
 		return "", false
 	}
-	data, err := os.ReadFile(filepath.Join(g.dirs[controller], file))
+	read := g.read
+	if read == nil {
+		read = os.ReadFile
+	}
+	data, err := read(filepath.Join(g.dirs[controller], file))
 	return strings.TrimSpace(string(data)), err == nil
 }
 
@@ -79,17 +83,28 @@ func (g *cgroup) usage() Usage {
 	case g.version == 1:
 		u.CPUSeconds = scaled(g.number(cpuacctController, "cpuacct.usage"), 1e-9)
 		u.ThrottledS = scaled(g.field(cpuController, "cpu.stat", "throttled_time"), 1e-9)
-		u.MemoryBytes = g.number(memoryController, "memory.usage_in_bytes")
+		u.MemoryBytes = less(g.number(memoryController, "memory.usage_in_bytes"),
+			g.field(memoryController, "memory.stat", "total_inactive_file"))
 		u.MemoryPeakBytes = g.number(memoryController, "memory.max_usage_in_bytes")
 		u.OOMKills = g.field(memoryController, "memory.oom_control", "oom_kill")
 	default:
 		u.CPUSeconds = scaled(g.field(cpuController, "cpu.stat", "usage_usec"), 1e-6)
 		u.ThrottledS = scaled(g.field(cpuController, "cpu.stat", "throttled_usec"), 1e-6)
-		u.MemoryBytes = g.number(memoryController, "memory.current")
+		u.MemoryBytes = less(g.number(memoryController, "memory.current"),
+			g.field(memoryController, "memory.stat", "inactive_file"))
 		u.MemoryPeakBytes = g.number(memoryController, "memory.peak") // since Linux 5.19
 		u.OOMKills = g.field(memoryController, "memory.events", "oom_kill")
 	}
 	return u
+}
+
+// less is a - b, or a where b is unknown: page cache that the kernel can drop is not in use.
+func less(a, b *int64) *int64 {
+	if a == nil || b == nil {
+		return a
+	}
+	difference := max(*a-*b, 0)
+	return &difference
 }
 
 func scaled(number *int64, unit float64) *float64 {
@@ -103,7 +118,7 @@ func scaled(number *int64, unit float64) *float64 {
 // limits reads back what is in force: the tightest of the group and its ancestors. A field is
 // zero where nothing limits it; a CPU set of all CPUs and the default weight are only told when
 // they were asked for. nil: nothing could be read.
-func (g *cgroup) limits(asked spec.Limits) *spec.Limits {
+func (g *cgroup) limits(asked spec.Limits, hostCPUs int) *spec.Limits {
 	if g == nil {
 		return nil
 	}
@@ -114,7 +129,7 @@ func (g *cgroup) limits(asked spec.Limits) *spec.Limits {
 	if !haveSet && shares == 0 && !haveQuota && !haveMemory {
 		return nil
 	}
-	if len(asked.CPUSet) == 0 && len(set) >= runtime.NumCPU() {
+	if len(asked.CPUSet) == 0 && len(set) >= hostCPUs {
 		set = nil
 	}
 	if asked.CPUShares == 0 && shares == defaultShares {

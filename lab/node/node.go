@@ -107,7 +107,7 @@ type Usage struct {
 	At              time.Time
 	CPUSeconds      *float64
 	ThrottledS      *float64
-	MemoryBytes     *int64
-	MemoryPeakBytes *int64
+	MemoryBytes     *int64 // in use, without page cache that the kernel can drop (inactive file pages)
+	MemoryPeakBytes *int64 // the kernel's own peak, page cache included
 	OOMKills        *int64
 }

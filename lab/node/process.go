@@ -114,6 +114,7 @@ func (r *processes) Start(ctx context.Context, p Program) (Node, error) {
 		return nil, err
 	}
 	if err := n.launch(); err != nil {
+		n.giveUp(err)
 		r.delist(n)
 		return nil, fmt.Errorf("start %s: %w", p.Name, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -87,6 +88,14 @@ func (n *processNode) abandon(group *cgroup, cause error) error {
 	return cause
 }
 
+// giveUp ends a node that never ran.
+func (n *processNode) giveUp(cause error) {
+	n.mu.Lock()
+	n.exit = cause.Error()
+	n.mu.Unlock()
+	close(n.done)
+}
+
 // newGroup makes the node's cgroup with its limits; nil when limits can't be enforced here.
 func (n *processNode) newGroup() (*cgroup, error) {
 	if n.runtime.unenforcedReason() != "" {
@@ -153,7 +162,7 @@ func (n *processNode) watch(cmd *exec.Cmd, group *cgroup) {
 	if group == nil {
 		usage = usageAtExit(cmd.ProcessState)
 	}
-	limits := group.limits(n.program.Limits)
+	limits := group.limits(n.program.Limits, runtime.NumCPU())
 	group.kill()
 	_ = group.remove()
 	n.runtime.state.forget(n.Name())
@@ -253,7 +262,7 @@ func (n *processNode) LimitsInForce(context.Context) (*spec.Limits, error) {
 	if n.cmd == nil {
 		return n.limits, nil
 	}
-	return n.group.limits(n.program.Limits), nil
+	return n.group.limits(n.program.Limits, runtime.NumCPU()), nil
 }
 
 // LogFile implements Node.
