@@ -1,0 +1,107 @@
+// Package need says what a test can't do without, and skips it by name and with a reason where
+// that is missing, so that the number of skipped tests can be counted. It serves tests of every
+// step.
+package need
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"jaegerlab/lab/node"
+)
+
+// Reason begins the text of every skip, so that `go test -v` output can be counted by it.
+const Reason = "SKIPPED, needs "
+
+// RequireDocker is the environment variable that makes missing Docker a failure, for CI.
+const RequireDocker = "LAB_REQUIRE_DOCKER"
+
+func skip(t testing.TB, what, why string) {
+	t.Helper()
+	t.Skipf("%s%s: %s", Reason, what, why)
+}
+
+// Docker needs a Docker daemon that answers. With LAB_REQUIRE_DOCKER=1 a missing one fails the test.
+func Docker(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	err := node.DockerAnswers(ctx)
+	if err == nil {
+		return
+	}
+	if os.Getenv(RequireDocker) == "1" {
+		t.Fatalf("%s=1, but no Docker daemon answers: %v", RequireDocker, err)
+	}
+	skip(t, "Docker", err.Error())
+}
+
+// Image needs Docker and an image on its daemon; with LAB_REQUIRE_DOCKER=1 a missing one fails.
+func Image(t testing.TB, image string) {
+	t.Helper()
+	Docker(t)
+	_, present, err := node.ImagePresent(context.Background(), image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if present {
+		return
+	}
+	if os.Getenv(RequireDocker) == "1" {
+		t.Fatalf("%s=1, but image %s is not on the daemon (make images)", RequireDocker, image)
+	}
+	skip(t, "image "+image, "not on the daemon (make images)")
+}
+
+// Java needs a Java runtime on the PATH or in JAVA_HOME, of this major version; "" takes any. It
+// returns the path of java.
+func Java(t testing.TB, major string) string {
+	t.Helper()
+	candidates := []string{}
+	if home := os.Getenv("JAVA_HOME"); home != "" {
+		candidates = append(candidates, home+"/bin/java")
+	}
+	if path, err := exec.LookPath("java"); err == nil {
+		candidates = append(candidates, path)
+	}
+	seen := "none found"
+	for _, path := range candidates {
+		output, err := exec.Command(path, "-version").CombinedOutput()
+		if err != nil {
+			continue
+		}
+		line, _, _ := strings.Cut(string(output), "\n")
+		if major == "" || strings.Contains(line, `"`+major+`.`) || strings.Contains(line, `"`+major+`"`) {
+			return path
+		}
+		seen = line
+	}
+	skip(t, "Java "+major, seen)
+	return ""
+}
+
+// Programs needs executables, each a path or a name on the PATH, and returns their paths.
+func Programs(t testing.TB, programs ...string) []string {
+	t.Helper()
+	var paths []string
+	for _, program := range programs {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			skip(t, "program "+program, "not built or installed here (make setup): "+err.Error())
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// Limits needs a machine where this user may set limits on processes.
+func Limits(t testing.TB, r node.Runtime) {
+	t.Helper()
+	if why := node.Unenforced(r); why != "" {
+		skip(t, "limits", why)
+	}
+}
