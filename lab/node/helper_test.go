@@ -77,6 +77,8 @@ func helper(role string, args []string) int {
 		fmt.Println(strings.Join(os.Environ(), "\n"))
 	case "owner": // a lab process with one node up, to be killed; args: run id, dir
 		return owner(args[0], args[1])
+	case "dockerlab": // args: run id, image, folder of logs
+		return dockerLab(args[0], args[1], args[2])
 	}
 	return 0
 }
@@ -137,7 +139,7 @@ func newRuntime(t *testing.T) *processes {
 
 func start(t *testing.T, r Runtime, p Program) Node {
 	t.Helper()
-	if p.Binary.Command == nil {
+	if p.Binary.Command == nil && p.Binary.Image == "" {
 		p.Binary = self()
 	}
 	n, err := r.Start(t.Context(), p)
