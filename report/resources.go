@@ -1,0 +1,127 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"jaegerlab/lab/record"
+	"jaegerlab/lab/spec"
+)
+
+// resources is one row for each node of each run, from its cgroup.
+func (b *builder) resources(r record.Record, rounds bool) {
+	b.begin("Resources", runColumns(rounds, colNode, colCPU, colThrottled, colMemory, colPeak, colOOM, colLimits, colInForce)...)
+	for _, run := range r.Runs {
+		for _, n := range run.Nodes {
+			name := text(n.Name)
+			if n.Exit != "" {
+				name = b.note(name, n.Name+" ended in the run: "+firstLine(n.Exit))
+			}
+			const noCgroup = "no cgroup of the node could be read for it"
+			b.row(append(runCells(run, rounds), name,
+				b.number(n.CPUSeconds, 1, noCgroup), b.number(n.ThrottledS, 1, noCgroup),
+				b.mebibytes(n.MemoryBytes, noCgroup), b.mebibytes(n.MemoryPeakBytes, noCgroup),
+				b.count(n.OOMKills, noCgroup), text(limitsText(n.Asked)), b.inForce(n))...)
+		}
+	}
+}
+
+func (b *builder) mebibytes(bytes *int64, why string) Cell {
+	if bytes == nil {
+		return b.unknown(why)
+	}
+	return fixed(float64(*bytes)/(1<<20), 0)
+}
+
+func (b *builder) inForce(n record.Node) Cell {
+	switch {
+	case limitsText(n.Asked) == noLimits:
+		return text("-")
+	case n.Enforced:
+		return text("yes")
+	case n.InForce == nil:
+		return b.note(text("not enforced"), "limits could not be set or read back on this machine: the node ran without them")
+	}
+	return b.note(text("NO"), "limits in force instead: "+limitsText(*n.InForce))
+}
+
+const noLimits = "none"
+
+// limitsText spells limits in one line: "1,536 MiB, 512 shares on CPUs 0 1".
+func limitsText(l spec.Limits) string {
+	var parts []string
+	if l.MemoryBytes > 0 {
+		parts = append(parts, fixed(float64(l.MemoryBytes)/(1<<20), 0).Text+" MiB")
+	}
+	if l.CPUs > 0 {
+		parts = append(parts, strconv.FormatFloat(l.CPUs, 'f', -1, 64)+" CPUs")
+	}
+	if l.CPUShares > 0 {
+		parts = append(parts, fmt.Sprintf("%d shares", l.CPUShares))
+	}
+	if len(l.CPUSet) > 0 {
+		cpus := make([]string, len(l.CPUSet))
+		for i, cpu := range l.CPUSet {
+			cpus[i] = strconv.Itoa(cpu)
+		}
+		parts = append(parts, "on CPUs "+strings.Join(cpus, " "))
+	}
+	if len(parts) == 0 {
+		return noLimits
+	}
+	return strings.Join(parts, ", ")
+}
+
+// timing is what else is known of each run.
+func (b *builder) timing(r record.Record, rounds bool) {
+	b.begin("Load and timing", runColumns(rounds, colWindow, colStoredInWindow, colSavedInWindow, colRequests, colRetries, colLoadCPU,
+		colRequestP50, colRequestP99, colStatements, colStart, colReadBack)...)
+	b.table().Detail = true
+	for _, run := range r.Runs {
+		b.row(append(runCells(run, rounds), b.timingCells(run)...)...)
+	}
+}
+
+func (b *builder) timingCells(run record.Run) []Cell {
+	const early = "the run ended before it was known"
+	var p50, p99 *float64
+	if run.Request != nil {
+		p50, p99 = &run.Request.P50, &run.Request.P99
+	}
+	ended := func(c Cell) Cell { // zeros of a run that ended before its load mean nothing
+		if run.WindowS <= 0 {
+			return b.unknown(early)
+		}
+		return c
+	}
+	return []Cell{
+		ended(fixed(run.WindowS, 1)),
+		b.count(run.StoredInWindow, byWriteTime.why(run)),
+		b.count(run.SavedInWindowCounter, byCounter.why(run)),
+		ended(whole(run.Sent.Requests)),
+		ended(whole(run.Sent.Retries)),
+		ended(fixed(run.Sent.CPUSeconds, 1)),
+		b.number(p50, 1, "no request was answered"),
+		b.number(p99, 1, "no request was answered"),
+		b.number(run.WriteStatementsPerSpan, 1, "this store takes no CQL, or the collector has no such counters"),
+		ended(fixed(run.StartToLoadS, 1)),
+		b.number(run.ReadBackS, 1, early),
+	}
+}
+
+// counters are direct reads of the collector's own.
+func (b *builder) counters(r record.Record, rounds bool) {
+	b.begin("Collector's counters", runColumns(rounds, colCounter, colMetric, colGained)...)
+	b.table().Detail = true
+	for _, run := range r.Runs {
+		for _, c := range run.Counters {
+			metric := text(c.Metric)
+			if c.Metric == "" {
+				metric = Cell{Text: "-"}
+			}
+			b.row(append(runCells(run, rounds), text(c.Name), metric,
+				b.number(c.Value, 0, "this version of the collector has no such counter: "+c.Name))...)
+		}
+	}
+}
