@@ -1,0 +1,221 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"jaegerlab/lab/protocol"
+	"jaegerlab/lab/record"
+	"jaegerlab/lab/trace"
+)
+
+// States of a run, in order.
+const (
+	Idle      = "idle"      // no job yet
+	WarmingUp = "warm-up"   //
+	InWindow  = "window"    //
+	Finishing = "finishing" // the window is over, requests in flight finish
+	Done      = "done"
+)
+
+// run is one job under way.
+type run struct {
+	job     Job
+	proto   protocol.Protocol
+	series  [phases]series
+	clock   clock
+	codes   *codebook
+	workers []*worker
+
+	over    [phases]chan struct{} // closed when no new trace of the phase may start
+	early   chan struct{}         // closed by stop
+	done    chan struct{}
+	stopped sync.Once
+	cancel  context.CancelFunc // calls off what is in flight
+	counts  [phases]counts
+
+	mu       sync.Mutex
+	state    string
+	windows  [phases]record.Window
+	began    time.Time
+	cpu      float64
+	complete bool
+	reasons  map[string]int64 // spans refused or unanswered in the measured phase
+
+	latencyMu sync.Mutex
+	latency   *hdrhistogram.Histogram
+}
+
+// counts are spans.
+type counts struct{ generated, acked, refused, unanswered atomic.Int64 }
+
+// start opens every worker's clients and lets them go. An error means that this job can't be sent.
+func start(ctx context.Context, job Job, proto protocol.Protocol, m *metrics) (*run, error) {
+	r := &run{
+		job: job, proto: proto, series: m.of(proto.Name), codes: newCodebook(),
+		early: make(chan struct{}), done: make(chan struct{}),
+		state: WarmingUp, began: time.Now(), reasons: map[string]int64{}, latency: record.NewLatencyHistogram(),
+	}
+	for phase := range r.over {
+		r.over[phase] = make(chan struct{})
+	}
+	ctx, r.cancel = context.WithCancel(ctx)
+	if err := r.open(ctx); err != nil {
+		r.cancel()
+		return nil, err
+	}
+	var working sync.WaitGroup
+	if job.Load.WarmupS > 0 {
+		r.windows[trace.Warmup].Start = time.Now().UnixNano()
+	} else {
+		close(r.over[trace.Warmup])
+		r.openWindow()
+	}
+	for _, w := range r.workers {
+		working.Go(func() { w.work(ctx) })
+	}
+	go r.conduct(ctx, &working)
+	return r, nil
+}
+
+func (r *run) open(ctx context.Context) error {
+	for number := range r.job.Load.Concurrency {
+		w := &worker{run: r, number: uint32(number)}
+		r.workers = append(r.workers, w)
+		for _, phase := range []trace.Phase{trace.Warmup, trace.Measured} {
+			if phase == trace.Warmup && r.job.Load.WarmupS == 0 {
+				continue
+			}
+			client, err := r.proto.Open(r.job.Target, protocol.Config{
+				Numbering: r.job.Numbering, Load: r.job.Load, Seed: r.job.Seed, Phase: phase,
+				Worker: w.number, Timeout: r.job.timeout(), Report: w.report,
+			})
+			if err != nil {
+				r.closeAll(ctx)
+				return fmt.Errorf("start load: open client %s of worker %d to %s: %w", r.proto.Name, number, r.job.Target, err)
+			}
+			w.clients[phase] = client
+		}
+	}
+	return nil
+}
+
+func (r *run) closeAll(ctx context.Context) {
+	for _, w := range r.workers {
+		for _, client := range w.clients {
+			if client != nil {
+				client.Close(ctx)
+			}
+		}
+	}
+}
+
+// conduct ends each phase when its time is over, and the run when all workers have finished. It
+// bounds that: a request in flight at the window's end has its deadline, and nothing has more.
+func (r *run) conduct(ctx context.Context, working *sync.WaitGroup) {
+	defer close(r.done)
+	defer r.cancel()
+	cpu := cpuSeconds()
+	complete := true
+	if r.job.Load.WarmupS > 0 {
+		complete = r.wait(ctx, r.job.warmup())
+		cpu = cpuSeconds()
+		end := r.openWindow()
+		r.mu.Lock()
+		r.windows[trace.Warmup].End = end
+		r.mu.Unlock()
+		close(r.over[trace.Warmup])
+	}
+	complete = complete && r.wait(ctx, r.job.window())
+	r.closeWindow()
+	bound := time.AfterFunc(r.job.timeout()+slack, r.cancel)
+	defer bound.Stop()
+	working.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cpu, r.complete, r.state = cpuSeconds()-cpu, complete, Done
+}
+
+// wait returns false when it was stopped early.
+func (r *run) wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-r.early:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// openWindow stamps the window's start before any worker may begin with it.
+func (r *run) openWindow() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.windows[trace.Measured].Start, r.state = time.Now().UnixNano(), InWindow
+	return r.windows[trace.Measured].Start
+}
+
+// closeWindow stamps the window's end after the last trace may have begun.
+func (r *run) closeWindow() {
+	close(r.over[trace.Measured])
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.windows[trace.Measured].End, r.state = time.Now().UnixNano(), Finishing
+}
+
+// stop ends the load early; requests in flight have this long.
+func (r *run) stop(grace time.Duration) {
+	r.stopped.Do(func() {
+		close(r.early)
+		time.AfterFunc(grace, r.cancel)
+	})
+}
+
+// busy reports whether the run has not ended.
+func (r *run) busy() bool {
+	select {
+	case <-r.done:
+		return false
+	default:
+		return true
+	}
+}
+
+func (r *run) generated(phase trace.Phase, spans int) {
+	r.counts[phase].generated.Add(int64(spans))
+	r.series[phase].made.Add(float64(spans))
+}
+
+// observe counts an outcome whose code is in the codebook; counted says that it is the first one of its request.
+func (r *run) observe(o record.Outcome, counted bool) {
+	c := &r.counts[o.Phase]
+	switch o.Class {
+	case record.Acked:
+		c.acked.Add(int64(o.Spans))
+	case record.Refused:
+		c.refused.Add(int64(o.Spans))
+	default:
+		c.unanswered.Add(int64(o.Spans))
+	}
+	if o.Class != record.Acked && o.Phase == trace.Measured {
+		r.mu.Lock()
+		r.reasons[o.Code] += int64(o.Spans)
+		r.mu.Unlock()
+	}
+	answered := counted && o.Answered != 0 && o.Class != record.Unanswered
+	if answered && o.Phase == trace.Measured {
+		us := max((o.Answered-o.Sent)/int64(time.Microsecond), 1)
+		r.latencyMu.Lock()
+		_ = r.latency.RecordValue(min(us, r.latency.HighestTrackableValue()))
+		r.latencyMu.Unlock()
+	}
+	r.series[o.Phase].outcome(o, answered)
+}
