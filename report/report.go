@@ -72,6 +72,10 @@ func firstLines(r record.Record, all []arm, s source) []string {
 	}
 	winner(all, say)
 	for _, left := range r.LeftOut {
+		if left.Arm == left.Reason {
+			say("Left out: %s", left.Reason)
+			continue
+		}
 		say("Left out: %s: %s", left.Arm, left.Reason)
 	}
 	for _, warning := range r.Warnings {
@@ -94,7 +98,7 @@ func progress(r record.Record, all []arm) string {
 	for _, planned := range r.Spec.Arms() {
 		name := planned.Name()
 		started := slices.ContainsFunc(all, func(a arm) bool { return a.name == name })
-		left := slices.ContainsFunc(r.LeftOut, func(l record.LeftOut) bool { return l.Arm == name })
+		left := slices.ContainsFunc(r.LeftOut, func(l record.LeftOut) bool { return strings.HasPrefix(name+" ", l.Arm+" ") })
 		if !started && !left {
 			never = append(never, name)
 		}
