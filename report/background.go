@@ -45,9 +45,11 @@ func (m *markdown) background(r record.Record) {
 	item("started", "%s", r.Started.UTC().Format(time.RFC3339))
 	item("ended", "%s", r.Ended.UTC().Format(time.RFC3339))
 	item("rounds, seed", "%d, %d", r.Spec.Rounds, r.Spec.Seed)
-	item("load", "%d workers that generate traces back to back (closed loop), 1 + %d spans a trace, %d tags a span, %d s, warm-up %d s",
+	item("load", "%d workers that generate traces back to back (closed loop), 1 + %d spans a trace, %d tags a "+
+		"span, %d s, warm-up %d s",
 		load.Concurrency, load.SpansCount, load.TagsCount, load.DurationS, load.WarmupS)
-	item("content", "%d services, %d distinct values of a tag, %d resource attributes beside service.name", load.Services, load.TagValues, load.ResourceAttributes)
+	item("content", "%d services, %d distinct values of a tag, %d resource attributes beside "+
+		"service.name", load.Services, load.TagValues, load.ResourceAttributes)
 	item("deadline of a request", "%d s, retries included", load.RequestTimeoutS)
 	for _, rule := range distinct(r.Runs, func(run record.Run) string { return run.Sent.RetryRule }) {
 		item("retry rule", "%s", rule)
@@ -162,7 +164,8 @@ func (m *markdown) files(r record.Record) {
 // how explains the columns that this report has.
 func (m *markdown) how(doc Document) {
 	m.head("How to read it")
-	m.line("Every generated span has an id and is in exactly one cell: what the load node knows of its request, and whether it was read back.")
+	m.line("Every generated span has an id and is in exactly one cell: what the load node knows of its request, " +
+		"and whether it was read back.")
 	m.line("%s is a value that is not known, never zero. Numbers in brackets are the notes below a table.", notAvailable)
 	m.line("Figures are last minus first of direct reads; none comes from a rate.")
 	m.line("")

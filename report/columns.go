@@ -7,13 +7,16 @@ var (
 		How: "backend with its node count, collector, client. One side of the comparison."}
 	colRound  = Column{Title: "round", How: "which run of the arm."}
 	colRounds = Column{Title: "rounds",
-		How: "measured runs of the arm, of those that were started; figures are medians of the measured ones, with their range where they differ."}
+		How: "measured runs of the arm, of those that were started; figures are medians of the measured ones, with " +
+			"their range where they differ."}
 	colEngine = Column{Title: "engine, as the server says", Left: true,
-		How: "name and release that the server reports, nodes that list each other, replication of the keyspace. STAND-IN: another engine in its place, to test the lab; never ranked."}
+		How: "name and release that the server reports, nodes that list each other, replication of the keyspace. " +
+			"STAND-IN: another engine in its place, to test the lab; never ranked."}
 	colStoredInWindow = Column{Title: "stored in window", Unit: "spans, by write time",
 		How: "measured spans whose first row the collector wrote inside the window, read from the database by identity."}
 	colSavedInWindow = Column{Title: "saved in window", Unit: "spans, by the collector's counter",
-		How: "what the collector's own counter of saved spans gained inside the window; the only source for stores without write times."}
+		How: "what the collector's own counter of saved spans gained inside the window; the only source for stores " +
+			"without write times."}
 	colPerSecond = Column{Title: "per second", Unit: "spans/s",
 		How: "the column to its left divided by the measured length of the window: stored, not sent."}
 	colAcked = Column{Title: "acked", Unit: "spans",
@@ -25,22 +28,33 @@ var (
 	colDrain = Column{Title: "drain", Unit: "s",
 		How: "from the window's end until neither the saved counter nor the rows moved."}
 	colStoreP50 = Column{Title: "send to store p50", Unit: "ms",
-		How: "median of write time minus send time, over acked spans that were sent once. The write time is that of the collector's last attempt."}
-	colStoreP99 = Column{Title: "send to store p99", Unit: "ms", How: "the time that 99 of 100 of these spans were stored within."}
-	colVerdict  = Column{Title: "verdict", Left: true,
-		How: "whole: nothing acked is missing and nothing foreign was found. lossy: acked spans are missing. unknown: it can't be told, the footnote says why. INCOMPLETE: the run did not end."}
+		How: "median of write time minus send time, over acked spans that were sent once. The write time is that of " +
+			"the collector's last attempt."}
+	colStoreP99 = Column{Title: "send to store p99", Unit: "ms", How: "the time that 99 of 100 of these spans were " +
+		"stored within."}
+	colVerdict = Column{Title: "verdict", Left: true,
+		How: "whole: nothing acked is missing and nothing foreign was found. lossy: acked spans are missing. unknown: " +
+			"it can't be told, the footnote says why. INCOMPLETE: the run did not end."}
 
-	colGenerated  = Column{Title: "generated", Unit: "spans", How: "spans the load node made, each with an id that it can name. Each is in exactly one of the next classes."}
-	colUnsent     = Column{Title: "unsent", Unit: "spans", How: "generated, but never left the load node."}
-	colRefused    = Column{Title: "refused", Unit: "spans", How: "the collector said no, or could not be reached: it does not have them."}
-	colUnanswered = Column{Title: "unanswered", Unit: "spans", How: "no answer within the deadline: the collector may have them."}
-	colNoReply    = Column{Title: "no reply", Unit: "spans", How: "sent by a protocol that has no answers (UDP): no guarantee."}
-	colStored     = Column{Title: "stored", Unit: "spans", How: "generated spans that were read back, of any class. >= where not everything could be read."}
+	colGenerated = Column{Title: "generated", Unit: "spans", How: "spans the load node made, each with an id that " +
+		"it can name. Each is in exactly one of the next classes."}
+	colUnsent  = Column{Title: "unsent", Unit: "spans", How: "generated, but never left the load node."}
+	colRefused = Column{Title: "refused", Unit: "spans", How: "the collector said no, or could not be reached: " +
+		"it does not have them."}
+	colUnanswered = Column{Title: "unanswered", Unit: "spans", How: "no answer within the deadline: the collector " +
+		"may have them."}
+	colNoReply = Column{Title: "no reply", Unit: "spans", How: "sent by a protocol that has no answers (UDP): " +
+		"no guarantee."}
+	colStored = Column{Title: "stored", Unit: "spans", How: "generated spans that were read back, of any " +
+		"class. >= where not everything could be read."}
 	colForeign    = Column{Title: "foreign", Unit: "ids", How: "distinct ids read back that this run never generated."}
-	colDuplicates = Column{Title: "duplicates", Unit: "rows", How: "extra rows of one id: the same span stored again with other content."}
-	colRows       = Column{Title: "rows", Unit: "rows", How: "rows read back. Never compared with a count of spans: ids are."}
-	colRewritten  = Column{Title: "rewritten", Unit: "rows", How: "rows of known ids that were written after the drain."}
-	colLaws       = Column{Title: "laws", Left: true, How: "the equations of the ledger, checked on every run; BROKEN is a defect of the lab and makes the verdict unknown."}
+	colDuplicates = Column{Title: "duplicates", Unit: "rows", How: "extra rows of one id: the same span stored " +
+		"again with other content."}
+	colRows = Column{Title: "rows", Unit: "rows", How: "rows read back. Never compared with a count of " +
+		"spans: ids are."}
+	colRewritten = Column{Title: "rewritten", Unit: "rows", How: "rows of known ids that were written after the drain."}
+	colLaws      = Column{Title: "laws", Left: true, How: "the equations of the ledger, checked on every run; " +
+		"BROKEN is a defect of the lab and makes the verdict unknown."}
 
 	colAnswer  = Column{Title: "answer", Left: true, How: "what the load node knows of a span's request."}
 	colPresent = Column{Title: "stored", Unit: "spans", How: "spans of this answer that were read back."}
@@ -52,22 +66,29 @@ var (
 	colMemory    = Column{Title: "memory", Unit: "MiB", How: "its cgroup's memory at the window's end."}
 	colPeak      = Column{Title: "peak", Unit: "MiB", How: "its cgroup's highest memory since the start."}
 	colOOM       = Column{Title: "OOM kills", How: "processes the kernel killed for want of memory."}
-	colLimits    = Column{Title: "limits", Left: true, How: "what the profile asks for: memory, CPU quota, or shares on a set of CPUs."}
-	colInForce   = Column{Title: "in force", Left: true, How: "whether these limits were read back from the cgroup. A run without is shown, but not compared with one that has them."}
+	colLimits    = Column{Title: "limits", Left: true, How: "what the profile asks for: memory, CPU quota, or " +
+		"shares on a set of CPUs."}
+	colInForce = Column{Title: "in force", Left: true, How: "whether these limits were read back from the " +
+		"cgroup. A run without is shown, but not compared with one that has them."}
 
-	colRequests   = Column{Title: "requests", How: "requests the load node sent in the measured phase, retries not counted."}
-	colRetries    = Column{Title: "retries", How: "further attempts."}
-	colLoadCPU    = Column{Title: "load CPU", Unit: "s", How: "CPU seconds of the load node; near the window's length it was the bottleneck itself."}
+	colRequests = Column{Title: "requests", How: "requests the load node sent in the measured phase, retries not " +
+		"counted."}
+	colRetries = Column{Title: "retries", How: "further attempts."}
+	colLoadCPU = Column{Title: "load CPU", Unit: "s", How: "CPU seconds of the load node; near the window's " +
+		"length it was the bottleneck itself."}
 	colRequestP50 = Column{Title: "request p50", Unit: "ms", How: "median from send to answer, of answered requests."}
-	colRequestP99 = Column{Title: "request p99", Unit: "ms", How: "the time that 99 of 100 answered requests were answered within."}
+	colRequestP99 = Column{Title: "request p99", Unit: "ms", How: "the time that 99 of 100 answered requests were " +
+		"answered within."}
 	colWindow     = Column{Title: "window", Unit: "s", How: "measured length of the load that counts."}
-	colStatements = Column{Title: "CQL per span", How: "insert statements for each saved span, from the collector's counters."}
-	colStart      = Column{Title: "start to load", Unit: "s", How: "from the arm's first start to its load."}
-	colReadBack   = Column{Title: "read-back", Unit: "s", How: "time to read all ids and write times."}
+	colStatements = Column{Title: "CQL per span", How: "insert statements for each saved span, from the " +
+		"collector's counters."}
+	colStart    = Column{Title: "start to load", Unit: "s", How: "from the arm's first start to its load."}
+	colReadBack = Column{Title: "read-back", Unit: "s", How: "time to read all ids and write times."}
 
 	colCounter = Column{Title: "counter", Left: true, How: "the lab's name of a counter at the collector."}
 	colMetric  = Column{Title: "metric", Left: true, How: "the name under which this version has it."}
-	colGained  = Column{Title: "gained", How: "last minus first of two direct reads around the measured phase; n/a where this version has none."}
+	colGained  = Column{Title: "gained", How: "last minus first of two direct reads around the measured phase; n/a " +
+		"where this version has none."}
 )
 
 // Columns lists every column that a table can have, in the order of the tables.
@@ -75,7 +96,8 @@ func Columns() []Column {
 	return []Column{
 		colArm, colRound, colRounds, colEngine, colStoredInWindow, colSavedInWindow, colPerSecond, colAcked, colMissing,
 		colStoredAfterDrain, colDrain, colStoreP50, colStoreP99, colVerdict,
-		colGenerated, colUnsent, colRefused, colUnanswered, colNoReply, colStored, colForeign, colDuplicates, colRows, colRewritten, colLaws,
+		colGenerated, colUnsent, colRefused, colUnanswered, colNoReply,
+		colStored, colForeign, colDuplicates, colRows, colRewritten, colLaws,
 		colNode, colCPU, colThrottled, colMemory, colPeak, colOOM, colLimits, colInForce,
 		colAnswer, colPresent, colAbsent,
 		colWindow, colRequests, colRetries, colLoadCPU, colRequestP50, colRequestP99, colStatements, colStart, colReadBack,

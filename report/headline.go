@@ -108,7 +108,8 @@ func (b *builder) engineCell(a arm) Cell {
 }
 
 func standInText(run record.Run) string {
-	return fmt.Sprintf("stand-in: %s %s ran in the place of %s; its figures test the lab, say nothing about %s, and are never ranked",
+	return fmt.Sprintf("stand-in: %s %s ran in the place of %s; its figures test the lab, say nothing about %s, "+
+		"and are never ranked",
 		run.Engine.Name, run.Engine.Version, run.Spec.Backend.Engine, run.Spec.Backend.Engine)
 }
 

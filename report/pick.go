@@ -85,7 +85,8 @@ func pickSource(all []arm) source {
 	}
 	if len(lacking(all, byCounter)) == 0 {
 		s := byCounter
-		s.note = fmt.Sprintf("The headline, and any comparison, is spans saved in the window by the collector's own counter: no figure by write time for %s.",
+		s.note = fmt.Sprintf("The headline, and any comparison, is spans saved in the window by the collector's own "+
+			"counter: no figure by write time for %s.",
 			strings.Join(without, ", "))
 		return s
 	}
@@ -93,7 +94,8 @@ func pickSource(all []arm) source {
 	if len(all) == 1 {
 		return s // nothing to compare; its footnote says why the figure is missing
 	}
-	s.note = fmt.Sprintf("No source of stored spans is there for every arm (by write time not for %s; by the collector's counter not for %s): the arms can't be compared on it.",
+	s.note = fmt.Sprintf("No source of stored spans is there for every arm (by write time not for %s; by the "+
+		"collector's counter not for %s): the arms can't be compared on it.",
 		strings.Join(without, ", "), strings.Join(lacking(all, byCounter), ", "))
 	return s
 }

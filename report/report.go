@@ -111,7 +111,8 @@ func progress(r record.Record, all []arm) string {
 
 func overcommitted(r record.Record, say func(string, ...any)) {
 	if slices.ContainsFunc(r.Runs, func(run record.Run) bool { return run.Overcommitted }) {
-		say("OVERCOMMITTED: this machine has %d CPUs, fewer than the hosts that the profile stands for have together; programs share them, and figures are lower than on such hosts.", r.Host.CPUs)
+		say("OVERCOMMITTED: this machine has %d CPUs, fewer than the hosts that the profile stands for have together; "+
+			"programs share them, and figures are lower than on such hosts.", r.Host.CPUs)
 	}
 }
 
@@ -131,7 +132,8 @@ func limitsNotInForce(all []arm, say func(string, ...any)) {
 	with, without = slices.Compact(with), slices.Compact(without)
 	switch {
 	case len(without) > 0 && len(with) > 0:
-		say("LIMITS NOT IN FORCE for %s: shown, but not comparable with %s.", strings.Join(without, ", "), strings.Join(with, ", "))
+		say("LIMITS NOT IN FORCE for %s: shown, but not comparable with %s.", strings.Join(without, ", "+
+			""), strings.Join(with, ", "))
 	case len(without) > 0:
 		say("LIMITS NOT IN FORCE: this machine did not enforce the profile's limits, or they could not be read back.")
 	}
@@ -172,7 +174,8 @@ func winner(all []arm, say func(string, ...any)) {
 	switch {
 	case compared < 2:
 	case most == 1:
-		say("One round: no winner. Single runs on one machine differ by more than ten per cent by themselves; LAB_ROUNDS asks for more.")
+		say("One round: no winner. Single runs on one machine differ by more than ten per cent by themselves; " +
+			"LAB_ROUNDS asks for more.")
 	default:
 		say("Medians of up to %d rounds with their range: no winner is named.", most)
 	}

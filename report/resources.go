@@ -11,7 +11,8 @@ import (
 
 // resources is one row for each node of each run, from its cgroup.
 func (b *builder) resources(r record.Record, rounds bool) {
-	b.begin("Resources", runColumns(rounds, colNode, colCPU, colThrottled, colMemory, colPeak, colOOM, colLimits, colInForce)...)
+	b.begin("Resources", runColumns(rounds,
+		colNode, colCPU, colThrottled, colMemory, colPeak, colOOM, colLimits, colInForce)...)
 	for _, run := range r.Runs {
 		for _, n := range run.Nodes {
 			name := text(n.Name)
@@ -75,7 +76,8 @@ func limitsText(l spec.Limits) string {
 
 // timing is what else is known of each run.
 func (b *builder) timing(r record.Record, rounds bool) {
-	b.begin("Load and timing", runColumns(rounds, colWindow, colStoredInWindow, colSavedInWindow, colRequests, colRetries, colLoadCPU,
+	b.begin("Load and timing", runColumns(rounds,
+		colWindow, colStoredInWindow, colSavedInWindow, colRequests, colRetries, colLoadCPU,
 		colRequestP50, colRequestP99, colStatements, colStart, colReadBack)...)
 	b.table().Detail = true
 	for _, run := range r.Runs {

@@ -106,7 +106,8 @@ func (b *Book) open(which trace.Phase, counts []uint64) error {
 	p.workers = make([]worker, len(counts))
 	for w, count := range counts {
 		if count > maxSpans || p.generated+int64(count) > maxSpans {
-			return fmt.Errorf("worker %d of the %s phase generated %d spans, more than the %d that can be accounted for", w, phaseName(which), count, maxSpans)
+			return fmt.Errorf("worker %d of the %s phase generated %d spans, more than the %d that can be accounted "+
+				"for", w, phaseName(which), count, maxSpans)
 		}
 		p.generated += int64(count)
 		p.workers[w].slots = make([]uint32, count)
@@ -120,7 +121,8 @@ func (b *Book) enter(outcomes []record.Outcome) error {
 	firstNS := int64(math.MaxInt64)
 	for _, o := range outcomes {
 		requests = append(requests, request{
-			first: o.First, sentNS: o.Sent, spans: o.Spans, worker: o.Worker, phase: o.Phase, class: o.Class, once: o.Attempts == 1,
+			first: o.First, sentNS: o.Sent, spans: o.Spans,
+			worker: o.Worker, phase: o.Phase, class: o.Class, once: o.Attempts == 1,
 		})
 		if o.Sent > 0 {
 			firstNS = min(firstNS, o.Sent)

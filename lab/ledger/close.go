@@ -2,31 +2,16 @@ package ledger
 
 import (
 	"fmt"
-	"time"
 
 	"jaegerlab/lab/record"
 	"jaegerlab/lab/trace"
 )
 
-// Facts are what the ledger can't know from outcomes and rows.
-type Facts struct {
-	Window     record.Window // of the measured load, stamped by the load node
-	DrainEndUS int64         // when nothing moved any more, microseconds since the epoch; 0 = not known
-
-	HasForeign    bool // the read-back would have shown ids that were never generated
-	HasDuplicates bool // the read-back would have shown two rows of one id
-	HasWriteTime  bool // rows say when they were written
-	Ranges        record.Ranges
-	AbsentUnknown bool // a node was gone: a span not read is not known to be absent
-	StillMoving   bool // rows or counters still moved when the drain's bound was reached
-
-	// ClockOffset is the clock that stamps writes (the collector's) minus the load node's; nil =
-	// not compared.
-	ClockOffset *time.Duration
-}
+// Facts are what the ledger can't know from outcomes and rows; the record keeps them.
+type Facts = record.Facts
 
 // complete reports whether everything that was asked for was read.
-func (f Facts) complete() bool { return f.Ranges.Asked > 0 && f.Ranges.Read == f.Ranges.Asked }
+func complete(f Facts) bool { return f.Ranges.Asked > 0 && f.Ranges.Read == f.Ranges.Asked }
 
 // Result is the closed account of one run.
 type Result struct {
@@ -77,7 +62,7 @@ func (b *Book) Close(f Facts) Result {
 		result.Warmup = &warmup
 	}
 	b.timing(&result, f, measured)
-	if f.complete() && !(f.AbsentUnknown && result.Measured.Stored < result.Measured.Generated-result.Measured.Unsent) {
+	if complete(f) && !(f.AbsentUnknown && result.Measured.Stored < result.Measured.Generated-result.Measured.Unsent) {
 		stored := result.Measured.Stored
 		result.StoredAfterDrain = &stored
 	}
@@ -100,12 +85,12 @@ func (b *Book) count(which trace.Phase, f Facts) (cells, []record.Example) {
 		if s.class == record.Acked && stored == 0 && len(missing) < record.MaxExamples {
 			missing = append(missing, b.numbering.ID(s.ref).String())
 		}
-		if stored == 1 && f.rewritten(b.writeUS(s.slot, s.ref)) && len(rewritten) < record.MaxExamples {
+		if stored == 1 && late(f, b.writeUS(s.slot, s.ref)) && len(rewritten) < record.MaxExamples {
 			rewritten = append(rewritten, s.ref)
 		}
 		return true
 	})
-	rewritten = append(rewritten, b.distinctExtras(which, func(e extra) bool { return f.rewritten(e.writeUS) })...)
+	rewritten = append(rewritten, b.distinctExtras(which, func(e extra) bool { return late(f, e.writeUS) })...)
 	examples := named(nil, "missing", missing)
 	if which == trace.Measured {
 		var foreign []string
@@ -134,8 +119,8 @@ func named(examples []record.Example, kind string, ids []string) []record.Exampl
 	return append(examples, record.Example{Kind: kind, IDs: ids})
 }
 
-// rewritten reports whether a row of a known id was written when everything was already stored.
-func (f Facts) rewritten(writeUS int64) bool { return f.DrainEndUS > 0 && writeUS > f.DrainEndUS }
+// late reports whether a row of a known id was written when everything was already stored.
+func late(f Facts, writeUS int64) bool { return f.DrainEndUS > 0 && writeUS > f.DrainEndUS }
 
 // ledger fills the record's form of one phase's account.
 func (b *Book) ledger(which trace.Phase, c cells, f Facts) record.Ledger {
@@ -179,13 +164,13 @@ func (b *Book) ledger(which trace.Phase, c cells, f Facts) record.Ledger {
 // rewritten counts rows of known ids that were written after the drain.
 func (b *Book) rewritten(which trace.Phase, f Facts) (rows int64) {
 	b.spans(which, func(s span) bool {
-		if s.slot != absent && f.rewritten(b.writeUS(s.slot, s.ref)) {
+		if s.slot != absent && late(f, b.writeUS(s.slot, s.ref)) {
 			rows++
 		}
 		return true
 	})
 	for _, e := range b.phases[which].extras {
-		if f.rewritten(e.writeUS) {
+		if late(f, e.writeUS) {
 			rows++
 		}
 	}

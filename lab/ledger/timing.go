@@ -26,9 +26,10 @@ func (b *Book) timing(r *Result, f Facts, c cells) {
 		doubt("the clocks of collector and load node differ by %s, more than %s", *f.ClockOffset, MaxClockOffset)
 	}
 	if read.early > 0 {
-		doubt("%d spans have a write time more than %s before they were sent: the clocks of collector and load node differ", read.early, MaxClockOffset)
+		doubt("%d spans have a write time more than %s before they were sent: the clocks of collector and load node "+
+			"differ", read.early, MaxClockOffset)
 	}
-	if !f.complete() {
+	if !complete(f) {
 		doubt("only %d of %d ranges were read back", f.Ranges.Read, f.Ranges.Asked)
 	}
 	if read.timeless > 0 {
@@ -104,13 +105,16 @@ func (t *times) sent(s span, tookUS int64) {
 
 func (t times) warnings(f Facts) (all []string) {
 	if f.ClockOffset == nil {
-		all = append(all, "the clocks of collector and load node were not compared; stored in the window and send-to-store latency take them for equal")
+		all = append(all, "the clocks of collector and load node were not compared; stored in the window and "+
+			"send-to-store latency take them for equal")
 	}
 	if t.again > 0 {
-		all = append(all, fmt.Sprintf("send-to-store latency leaves out %d stored spans that were sent more than once", t.again))
+		all = append(all, fmt.Sprintf("send-to-store latency leaves out %d stored spans that were sent more than "+
+			"once", t.again))
 	}
 	if t.over > 0 {
-		all = append(all, fmt.Sprintf("send-to-store latency leaves out %d spans that took longer than its histogram holds", t.over))
+		all = append(all, fmt.Sprintf("send-to-store latency leaves out %d spans that took longer than its histogram "+
+			"holds", t.over))
 	}
 	return all
 }

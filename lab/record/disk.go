@@ -41,7 +41,8 @@ type RunFolder struct {
 func Create(resultsDir, experiment string) (*Folder, error) {
 	name := SafeName(experiment)
 	if strings.EqualFold(name, latestName) {
-		return nil, fmt.Errorf("create results of experiment %q: the name is taken by the link to the newest comparison; name it otherwise", experiment)
+		return nil, fmt.Errorf("create results of experiment %q: the name is taken by the link to the newest "+
+			"comparison; name it otherwise", experiment)
 	}
 	parent := filepath.Join(resultsDir, name)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
@@ -88,7 +89,8 @@ func (f *Folder) Run(arm string, round int) (RunFolder, error) {
 		}
 		return RunFolder{Name: name, Dir: dir, Logs: filepath.Join(dir, "logs")}, nil
 	}
-	return RunFolder{}, fmt.Errorf("create the folder of run %s, round %d: %d names like %s were all taken", arm, round, maxTries, base)
+	return RunFolder{}, fmt.Errorf("create the folder of run %s, round %d: %d names like %s were all "+
+		"taken", arm, round, maxTries, base)
 }
 
 // Rel gives a path below the folder as records spell it: relative, with slashes.

@@ -52,7 +52,8 @@ func (f *Folder) stamp(r *Record) error {
 		r.Runs = []Run{}
 	}
 	if r.Version != Version || r.ID != f.ID {
-		return fmt.Errorf("it is record %s of version %d, and this folder is for %s of version %d", r.ID, r.Version, f.ID, Version)
+		return fmt.Errorf("it is record %s of version %d, and this folder is for %s of version "+
+			"%d", r.ID, r.Version, f.ID, Version)
 	}
 	return nil
 }
@@ -67,7 +68,8 @@ func Load(dir string) (Record, error) {
 	path := filepath.Join(folder, recordName)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Record{}, fmt.Errorf("load the record in %s: it has no %s; it is no folder of a comparison, or its run never got that far", folder, recordName)
+		return Record{}, fmt.Errorf("load the record in %s: it has no %s; it is no folder of a comparison, or its run "+
+			"never got that far", folder, recordName)
 	}
 	if err != nil {
 		return Record{}, fmt.Errorf("load the record in %s: %w", folder, err)
@@ -93,7 +95,8 @@ func decode(data []byte) (Record, error) {
 		return Record{}, fmt.Errorf("it is not JSON: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return Record{}, fmt.Errorf("more follows after the record's end at byte %d: the file is a mix of several", decoder.InputOffset())
+		return Record{}, fmt.Errorf("more follows after the record's end at byte %d: the file is a mix of "+
+			"several", decoder.InputOffset())
 	}
 	var head struct {
 		Version *int `json:"version"`
@@ -102,7 +105,8 @@ func decode(data []byte) (Record, error) {
 		return Record{}, errors.New("it has no version: it is not a record of this lab")
 	}
 	if *head.Version > Version {
-		return Record{}, fmt.Errorf("it is of version %d, and this program knows up to %d: use a newer jaegerlab", *head.Version, Version)
+		return Record{}, fmt.Errorf("it is of version %d, and this program knows up to %d: use a newer "+
+			"jaegerlab", *head.Version, Version)
 	}
 	if *head.Version < 1 {
 		return Record{}, fmt.Errorf("it is of version %d, which never was", *head.Version)

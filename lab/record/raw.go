@@ -103,7 +103,8 @@ func Verify(dir string, file File) error {
 		return err
 	}
 	if sum != file.SHA256 || size != file.Bytes {
-		return fmt.Errorf("verify %s: it has %d bytes and sha256 %s, and the record says %d and %s: it was changed after the run",
+		return fmt.Errorf("verify %s: it has %d bytes and sha256 %s, and the record says %d and %s: it was changed "+
+			"after the run",
 			file.Path, size, sum, file.Bytes, file.SHA256)
 	}
 	return nil

@@ -73,6 +73,9 @@ type Run struct {
 	Window    Window          `json:"window"`
 	Sent      Sent            `json:"sent"`
 
+	Generated map[trace.Phase][]uint64 `json:"generated_per_worker,omitempty"` // spans each worker generated, by phase
+	Facts     *Facts                   `json:"facts,omitempty"`                // what the ledger was closed with; null = it never was
+
 	Ledger       Ledger  `json:"ledger"`
 	WarmupLedger *Ledger `json:"warmup_ledger,omitempty"`
 
@@ -114,6 +117,24 @@ const (
 type Window struct {
 	Start int64 `json:"start_ns"`
 	End   int64 `json:"end_ns"`
+}
+
+// Facts are what the ledger can't know from outcomes and rows. With them and the raw files a run
+// can be judged again without a database.
+type Facts struct {
+	Window     Window `json:"window"`       // of the measured load, stamped by the load node
+	DrainEndUS int64  `json:"drain_end_us"` // when nothing moved any more, microseconds since the epoch; 0 = not known
+
+	HasForeign    bool   `json:"has_foreign"`    // the read-back would have shown ids that were never generated
+	HasDuplicates bool   `json:"has_duplicates"` // the read-back would have shown two rows of one id
+	HasWriteTime  bool   `json:"has_write_time"` // rows say when they were written
+	Ranges        Ranges `json:"ranges"`         // of the read-back
+	AbsentUnknown bool   `json:"absent_unknown"` // a node was gone: a span not read is not known to be absent
+	StillMoving   bool   `json:"still_moving"`   // rows or counters still moved when the drain's bound was reached
+
+	// ClockOffset is the clock that stamps writes (the collector's) minus the load node's; null =
+	// not compared.
+	ClockOffset *time.Duration `json:"clock_offset_ns"`
 }
 
 // Sent is what the load node says of the measured phase, in requests.
