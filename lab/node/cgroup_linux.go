@@ -64,16 +64,21 @@ func newGroup(runID, name string, limits spec.Limits) (*cgroup, error) {
 	path := filepath.Join(groupParent, runID, name)
 	var group *cgroup
 	var err error
-	if cgroupVersion() == 2 {
-		group, err = newGroupV2(groupMount, path, limits)
-	} else {
-		group, err = newGroupV1(path, limits)
-	}
-	if err != nil {
+	for range 3 { // another run that ends may remove the common parent in between
+		if cgroupVersion() == 2 {
+			group, err = newGroupV2(groupMount, path, limits)
+		} else {
+			group, err = newGroupV1(path, limits)
+		}
+		if err == nil {
+			return group, nil
+		}
 		_ = group.remove()
-		return nil, err
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 	}
-	return group, nil
+	return nil, err
 }
 
 var groupControllersV1 = []cgroup1.Name{cgroup1.Cpu, cgroup1.Cpuacct, cgroup1.Cpuset, cgroup1.Memory}

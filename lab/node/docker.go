@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,7 +163,7 @@ func (r *containers) start(ctx context.Context, p Program) (*containerNode, erro
 	}
 	n := &containerNode{
 		runtime: r, program: p, name: r.network + "-" + p.Name,
-		log: filepath.Join(r.options.LogDir, p.Name+".log"), done: make(chan struct{}),
+		done: make(chan struct{}),
 	}
 	image, err := r.client.ImageInspect(ctx, p.Binary.Image)
 	if err != nil {
@@ -202,6 +201,7 @@ func (r *containers) enlist(ctx context.Context, n *containerNode) error {
 			return err
 		}
 	}
+	n.log = freeLog(r.options.LogDir, n.Name())
 	r.nodes[n.Name()] = n
 	return nil
 }
@@ -327,7 +327,7 @@ func (r *containers) Close(context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeBound)
 	defer cancel()
-	if r.isLost() || ping(ctx, r.client) != nil {
+	if ping(ctx, r.client) != nil { // it may have come back since it was lost
 		return r.heldError(nodes)
 	}
 	var wait sync.WaitGroup

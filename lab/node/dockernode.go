@@ -135,19 +135,7 @@ func (n *containerNode) sample(ctx context.Context) {
 	}
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
-	for {
-		if limits, err := n.readLimits(ctx); err == nil && limits != nil {
-			n.mu.Lock()
-			n.limits = limits
-			n.mu.Unlock()
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
+	n.keepLimits(ctx)
 	for {
 		_, _ = n.readNow(ctx)
 		select {
@@ -156,6 +144,17 @@ func (n *containerNode) sample(ctx context.Context) {
 		case <-ticker.C:
 		}
 	}
+}
+
+// keepLimits reads the limits once, so that they are known after the container's end.
+func (n *containerNode) keepLimits(ctx context.Context) {
+	limits, err := n.readLimits(ctx)
+	if err != nil || limits == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.limits = limits
 }
 
 // waitExit waits until the container has ended or the daemon is lost.

@@ -107,7 +107,6 @@ func (r *processes) Start(ctx context.Context, p Program) (Node, error) {
 	n := &processNode{
 		runtime: r, program: p,
 		dir:  filepath.Join(r.options.Dir, p.Name),
-		log:  filepath.Join(r.options.LogDir, p.Name+".log"),
 		done: make(chan struct{}),
 	}
 	if err := r.enlist(n); err != nil {
@@ -131,6 +130,7 @@ func (r *processes) enlist(n *processNode) error {
 	if old, taken := r.nodes[n.Name()]; taken && !ended(old) {
 		return fmt.Errorf("start %s: a node of this name is running already", n.Name())
 	}
+	n.log = freeLog(r.options.LogDir, n.Name())
 	r.nodes[n.Name()] = n
 	return nil
 }

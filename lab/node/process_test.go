@@ -287,6 +287,42 @@ func TestLimitsAreReadBack(t *testing.T) {
 	}
 }
 
+// Case 38: without permission nodes run, without limits, and that is what they say.
+func TestWithoutCgroupsNothingIsClaimed(t *testing.T) {
+	r := newRuntime(t)
+	r.unenforced = "not on this machine"
+	asked := spec.Limits{MemoryBytes: 1 << 30}
+	n := start(t, r, Program{Name: "free", Args: []string{"as", "stubborn"}, Limits: asked, Grace: time.Millisecond})
+	await(t, n, "ready")
+	limits, err := n.LimitsInForce(t.Context())
+	if err != nil || limits != nil || len(NotInForce(asked, limits)) == 0 || Unenforced(r) == "" || r.Host().CgroupVersion != 0 {
+		t.Errorf("limits %v, %v; %q", limits, err, Unenforced(r))
+	}
+	usage, err := n.Read(t.Context())
+	if err != nil || usage.CPUSeconds == nil || usage.MemoryBytes == nil || *usage.MemoryBytes == 0 || usage.ThrottledS != nil || usage.OOMKills != nil {
+		t.Errorf("usage %+v, %v", usage, err)
+	}
+	if err := n.Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	usage, err = n.Read(t.Context())
+	if err != nil || usage.CPUSeconds == nil || usage.MemoryPeakBytes == nil || *usage.MemoryPeakBytes == 0 {
+		t.Errorf("last usage %+v, %v", usage, err)
+	}
+}
+
+// A node started again under its name, as after a fault, keeps the log of its first life.
+func TestSecondLifeHasItsOwnLog(t *testing.T) {
+	r := newRuntime(t)
+	first := start(t, r, Program{Name: "again", Args: []string{"as", "lines", "1", "0"}})
+	awaitDone(t, first)
+	second := start(t, r, Program{Name: "again", Args: []string{"as", "lines", "2", "0"}})
+	awaitDone(t, second)
+	if first.Tail(9) != "line 0" || second.Tail(9) != "line 0\nline 1" || first.LogFile() == second.LogFile() {
+		t.Errorf("%s: %q, %s: %q", first.LogFile(), first.Tail(9), second.LogFile(), second.Tail(9))
+	}
+}
+
 // Cases 12 and 24: a program that outgrows its memory limit is killed, and that is what it says.
 func TestMemorySqueezeNamesTheLimit(t *testing.T) {
 	r := newRuntime(t)

@@ -1,10 +1,24 @@
 package node
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 )
+
+// freeLog names the log of a node. A node that is started again under its name, after a fault,
+// gets <name>-2.log, so that the log of its first life stays.
+func freeLog(dir, name string) string {
+	path := filepath.Join(dir, name+".log")
+	for life := 2; ; life++ {
+		if _, err := os.Lstat(path); err != nil {
+			return path
+		}
+		path = filepath.Join(dir, fmt.Sprintf("%s-%d.log", name, life))
+	}
+}
 
 const tailBytes = 256 << 10 // at most this much of a log is looked at
 
