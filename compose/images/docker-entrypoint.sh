@@ -66,6 +66,14 @@ for option in "$@"; do # -f (stay in the foreground) and -R (run as root) are ho
 	case $option in -f | -R) ;; *) options+=("$option") ;; esac
 done
 
+# The distribution preloads jemalloc where it finds it.
+jemalloc=$(ldconfig -p | awk '/libjemalloc\.so\.2/ { print $NF; exit }')
+if [ -n "$jemalloc" ]; then
+	export LD_PRELOAD=$jemalloc
+	jvm+=("-Dcassandra.libjemalloc=$jemalloc")
+fi
+mkdir -p "$conf/triggers"
+
 export MALLOC_ARENA_MAX=${MALLOC_ARENA_MAX:-4}
 run=()
 if [ "$(id -u)" = 0 ]; then

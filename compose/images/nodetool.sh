@@ -1,4 +1,7 @@
 #!/bin/bash
 # nodetool of the node in this container.
-exec java -Xmx64m -Djava.net.preferIPv4Stack=true -Dlogback.configurationFile=logback-tools.xml \
-	-cp "/etc/cassandra:/opt/cassandra/lib/*" org.apache.cassandra.tools.NodeTool "$@"
+set -euo pipefail
+mapfile -t opens < <(grep -- '^--add-' /etc/cassandra/jvm.options)
+exec java "${opens[@]}" -Xmx64m -Djava.net.preferIPv4Stack=true -Dcassandra.config=file:///etc/cassandra/cassandra.yaml \
+	-Dlogback.configurationFile=logback-tools.xml -cp "/etc/cassandra:/opt/cassandra/lib/*" \
+	org.apache.cassandra.tools.NodeTool "$@"

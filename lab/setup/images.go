@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/moby/moby/client"
+
 	"jaegerlab/compose/images"
 	"jaegerlab/lab/node"
 )
@@ -24,7 +26,9 @@ import (
 const (
 	baseImage = "jaegerlab/base:bookworm-jre17"
 	baseSuite = "bookworm"
-	baseLimit = 20 * time.Minute
+	// What the official Cassandra image has beside Java: jemalloc, which it preloads, and ps.
+	basePackages = "openjdk-17-jre-headless,libjemalloc2,procps"
+	baseLimit    = 20 * time.Minute
 )
 
 // BuildImages makes an image of every program that can be made on this machine, under the name
@@ -97,6 +101,10 @@ func (b builder) ensureImage(ctx context.Context, d *docker, p program, ref stri
 	labels := map[string]string{labelContent: hash, labelImage: p.name}
 	if err := d.buildImage(ctx, ref, labels, args, parts); err != nil {
 		return err
+	}
+	if present {
+		// Refused while a container uses it; then it costs space only.
+		_, _ = d.api.ImageRemove(ctx, img.id, client.ImageRemoveOptions{PruneChildren: true})
 	}
 	b.say("made image %s in %s", ref, time.Since(started).Round(time.Second))
 	return nil
@@ -234,8 +242,7 @@ func (b builder) jars(ctx context.Context) error {
 
 // base makes the Debian base if it is absent and returns its image id.
 func (b builder) base(ctx context.Context, d *docker) (string, error) {
-	include := "openjdk-17-jre-headless"
-	hash := contentHash(baseSuite, include)
+	hash := contentHash(baseSuite, basePackages)
 	img, present, err := d.inspect(ctx, baseImage)
 	if err != nil {
 		return "", err
@@ -258,9 +265,8 @@ func (b builder) base(ctx context.Context, d *docker) (string, error) {
 	err = job{
 		what: "make the Debian base image", hint: "about a minute", dir: work, limit: baseLimit,
 		// Its own mount namespace: /proc mounted in the new root ends with the command.
-		argv: []string{"unshare", "--mount", tool, "--variant=minbase", "--include=" + include, baseSuite, root},
-		// packages' scripts ask nothing
-		env: []string{"DEBIAN_FRONTEND=noninteractive"},
+		argv: []string{"unshare", "--mount", tool, "--variant=minbase", "--include=" + basePackages, baseSuite, root},
+		env:  []string{"DEBIAN_FRONTEND=noninteractive"}, // packages' scripts ask nothing
 	}.run(ctx, b.say)
 	if err != nil {
 		return "", err

@@ -156,7 +156,8 @@ func installDocker(ctx context.Context, need Need, say Say) error {
 			toMake = append(toMake, name)
 		default:
 			unreachable = unreachable || errors.Is(err, errUnreachable)
-			problems = append(problems, fmt.Errorf("%s: %w", name, err))
+			problems = append(problems, fmt.Errorf("%s: %w; an image made elsewhere comes in by docker load, "+
+				"another one is named with LAB_IMAGE_...", name, err))
 		}
 	}
 	for _, name := range toMake { // one by one: what can't be made must not keep the rest back
@@ -217,7 +218,7 @@ func (d *docker) removeOlder(ctx context.Context, repository, keep string) {
 		for _, tag := range summary.RepoTags {
 			old := time.Since(time.Unix(summary.Created, 0)) > 24*time.Hour // younger ones may be another run's plan
 			if tag != keep && old && strings.HasPrefix(tag, repository+":") {
-				_, _ = d.api.ImageRemove(ctx, tag, client.ImageRemoveOptions{}) // refused while in use: rightly
+				_, _ = d.api.ImageRemove(ctx, tag, client.ImageRemoveOptions{PruneChildren: true}) // refused while in use: rightly
 			}
 		}
 	}
