@@ -306,6 +306,7 @@ func (d *docker) importFolder(ctx context.Context, ref string, labels map[string
 }
 
 var (
+	comment     = regexp.MustCompile(`(?m)^#.*\n`)
 	labLine     = regexp.MustCompile(`(?m)^auto_snapshot: false.*$`)
 	placeholder = regexp.MustCompile(`\$\{[^}]+\}|\{\{[^}]+\}\}`)
 )
@@ -319,6 +320,7 @@ func cassandraConf(conf fs.FS) ([]part, error) {
 	}
 	text := strings.NewReplacer("${dir}", "/var/lib/cassandra", "${ip}", "localhost", "${port.storage}", "7000",
 		"${port.cql}", "9042", "{{.Cluster}}", "Test Cluster", "{{.Seed}}", "127.0.0.1").Replace(string(yaml))
+	text = comment.ReplaceAllString(text, "")                    // it speaks of plain processes
 	text = labLine.ReplaceAllString(text, "auto_snapshot: true") // as shipped; a process has less disk to spare
 	if unknown := placeholder.FindString(text); unknown != "" {
 		return nil, fmt.Errorf("render Cassandra's configuration for the image: cassandra.yaml has a placeholder "+
