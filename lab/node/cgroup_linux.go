@@ -44,7 +44,8 @@ func probeGroups(ctx context.Context, runID string) error {
 	if cgroupVersion() == 0 {
 		return errors.New("limits are not enforced: no control groups at " + groupMount)
 	}
-	group, err := newGroup(runID, probeSubject, spec.Limits{CPUShares: 512, CPUs: 0.5, MemoryBytes: 64 << 20, CPUSet: []int{0}})
+	trial := spec.Limits{CPUShares: 512, CPUs: 0.5, MemoryBytes: 64 << 20, CPUSet: []int{0}}
+	group, err := newGroup(runID, probeSubject, trial)
 	if err == nil {
 		cmd := exec.CommandContext(ctx, "/bin/sh", "-c", "exit 0")
 		wrap(cmd, os.DevNull, group)

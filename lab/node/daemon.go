@@ -130,7 +130,8 @@ func imageError(image string, err error) error {
 		return errors.New("no image for it on this daemon (run: make setup, or make images)")
 	}
 	if errdefs.IsNotFound(err) {
-		return fmt.Errorf("image %s is not on this daemon, and a run never pulls: run make images, or docker pull %s", image, image)
+		return fmt.Errorf("image %s is not on this daemon, and a run never pulls: run make images, or docker pull %s",
+			image, image)
 	}
 	return fmt.Errorf("look for image %s: %w", image, err)
 }

@@ -7,19 +7,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/containerd/errdefs"
-	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
-	"github.com/testcontainers/testcontainers-go"
 
 	"jaegerlab/lab/record"
 	"jaegerlab/lab/spec"
@@ -139,7 +135,8 @@ func poolError(name string, cause error, networks []network.Summary) error {
 		}
 	}
 	return fmt.Errorf("create network %s: Docker's address pools are used up by %d networks, %d of them the lab's own "+
-		"(jaegerlab clean removes these; docker network prune removes other unused ones): %w", name, len(networks), own, cause)
+		"(jaegerlab clean removes these; docker network prune removes other unused ones): %w",
+		name, len(networks), own, cause)
 }
 
 // Name implements Runtime.
@@ -222,89 +219,6 @@ func (r *containers) removeContainer(ctx context.Context, name string) error {
 		return fmt.Errorf("remove container %s: %w", name, err)
 	}
 	return nil
-}
-
-// request describes a node's container to testcontainers.
-func (r *containers) request(p Program, name string, exposed []string) (testcontainers.GenericContainerRequest, error) {
-	ports := map[string]int{}
-	var publish []string
-	for _, port := range p.Ports {
-		ports[port.Name] = port.Number
-		publish = append(publish, portName(port))
-	}
-	places := placeholders{ip: "0.0.0.0", host: p.Name, dir: containerDir, ports: ports}
-	args, err := places.expandAll(p.Args)
-	if err != nil {
-		return testcontainers.GenericContainerRequest{}, fmt.Errorf("arguments: %w", err)
-	}
-	env, err := places.expandAll(p.Env)
-	if err != nil {
-		return testcontainers.GenericContainerRequest{}, fmt.Errorf("environment: %w", err)
-	}
-	files, err := places.expandFiles(p.Files)
-	if err != nil {
-		return testcontainers.GenericContainerRequest{}, err
-	}
-	labels := map[string]string{nodeLabel: p.Name}
-	for key, value := range r.labels {
-		labels[key] = value
-	}
-	return testcontainers.GenericContainerRequest{Started: true, Logger: quietLogger{}, ContainerRequest: testcontainers.ContainerRequest{
-		Image: p.Binary.Image, Entrypoint: p.Binary.Entrypoint, Cmd: args, Name: name, Labels: labels,
-		Networks: []string{r.network}, NetworkAliases: map[string][]string{r.network: {p.Name}},
-		ExposedPorts: publish,
-		Env:          envMap(append([]string{"LC_ALL=C", "TMPDIR=" + containerDir + "/tmp"}, env...)),
-		ConfigModifier: func(c *container.Config) {
-			c.Hostname = p.Name
-		},
-		HostConfigModifier: func(c *container.HostConfig) {
-			setHostLimits(c, p.Limits)
-			c.PortBindings = loopbackOnly(slices.Concat(publish, exposed))
-			// whatever driver the daemon prefers: this one's output can be read back
-			c.LogConfig = container.LogConfig{Type: "json-file"}
-		},
-		LifecycleHooks: []testcontainers.ContainerLifecycleHooks{{
-			PostCreates: []testcontainers.ContainerHook{func(ctx context.Context, c testcontainers.Container) error {
-				return copyIn(ctx, r.client, c.GetContainerID(), files)
-			}},
-		}},
-	}}, nil
-}
-
-func portName(port Port) string {
-	if port.UDP {
-		return strconv.Itoa(port.Number) + "/udp"
-	}
-	return strconv.Itoa(port.Number) + "/tcp"
-}
-
-// setHostLimits asks for a node's limits; swap is off where memory is limited.
-func setHostLimits(c *container.HostConfig, limits spec.Limits) {
-	c.CpusetCpus = formatCPUSet(limits.CPUSet)
-	c.CPUShares = int64(limits.CPUShares)
-	c.NanoCPUs = int64(limits.CPUs * 1e9)
-	c.Memory, c.MemorySwap = limits.MemoryBytes, limits.MemoryBytes
-}
-
-// loopbackOnly publishes ports on a free port of 127.0.0.1 each. It holds also for ports that
-// only the image exposes: testcontainers publishes those when a program names none of its own.
-func loopbackOnly(ports []string) network.PortMap {
-	bindings := network.PortMap{}
-	for _, text := range ports {
-		if port, err := network.ParsePort(text); err == nil {
-			bindings[port] = []network.PortBinding{{HostIP: netip.AddrFrom4([4]byte{127, 0, 0, 1})}}
-		}
-	}
-	return bindings
-}
-
-func envMap(env []string) map[string]string {
-	values := map[string]string{}
-	for _, pair := range env {
-		name, value, _ := strings.Cut(pair, "=")
-		values[name] = value
-	}
-	return values
 }
 
 // Close implements Runtime.

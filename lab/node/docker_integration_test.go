@@ -66,7 +66,8 @@ func boxImage(t *testing.T, api *client.Client, withCat bool) string {
 		names = append(names, "bin/cat")
 	}
 	for _, name := range names {
-		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Size: int64(len(binary))}); err != nil {
+		header := tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Size: int64(len(binary))}
+		if err := archive.WriteHeader(&header); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := archive.Write(binary); err != nil {
@@ -105,7 +106,8 @@ func newContainers(t *testing.T, withCat bool) (*containers, Binary) {
 		if err := r.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
-		if found, err := labelled(context.Background(), api, runLabel+"="+r.(*containers).options.RunID); err != nil || len(found) > 0 {
+		found, err := labelled(context.Background(), api, runLabel+"="+r.(*containers).options.RunID)
+		if err != nil || len(found) > 0 {
 			t.Errorf("left after close: %v, %v", found, err)
 		}
 	})
@@ -136,7 +138,9 @@ func TestIntegrationEveryLineOfAContainerThatExitsAtOnce(t *testing.T) {
 func TestIntegrationContainerLimitsAreReadBack(t *testing.T) {
 	r, box := newContainers(t, true)
 	asked := spec.Limits{CPUSet: []int{0}, CPUShares: 512, CPUs: 0.5, MemoryBytes: 256 << 20}
-	n := start(t, r, Program{Name: "limited", Binary: box, Args: []string{"stubborn"}, Limits: asked, Grace: time.Millisecond})
+	n := start(t, r, Program{
+		Name: "limited", Binary: box, Args: []string{"stubborn"}, Limits: asked, Grace: time.Millisecond,
+	})
 	await(t, n, "ready")
 	got, err := n.LimitsInForce(t.Context())
 	if err != nil || got == nil {
@@ -146,7 +150,9 @@ func TestIntegrationContainerLimitsAreReadBack(t *testing.T) {
 		t.Errorf("from the host: %q", differences)
 	}
 	inside := n.(*containerNode)
-	blind := &containerNode{runtime: r, program: inside.program, name: inside.name, id: inside.id, done: make(chan struct{})}
+	blind := &containerNode{
+		runtime: r, program: inside.program, name: inside.name, id: inside.id, done: make(chan struct{}),
+	}
 	got, err = blind.LimitsInForce(t.Context())
 	if err != nil || got == nil || len(NotInForce(asked, got)) > 0 {
 		t.Errorf("from within: %+v, %v", got, err)
@@ -173,7 +179,9 @@ func TestIntegrationContainerLimitsAreReadBack(t *testing.T) {
 // Cases 12 and 24 in Docker.
 func TestIntegrationContainerOOMNamesTheLimit(t *testing.T) {
 	r, box := newContainers(t, false)
-	n := start(t, r, Program{Name: "eater", Binary: box, Args: []string{"eat"}, Limits: spec.Limits{MemoryBytes: 48 << 20}})
+	n := start(t, r, Program{
+		Name: "eater", Binary: box, Args: []string{"eat"}, Limits: spec.Limits{MemoryBytes: 48 << 20},
+	})
 	awaitDone(t, n)
 	if n.Exit() != "killed: out of memory at its limit of 48 MiB" {
 		t.Errorf("exit %q", n.Exit())
@@ -210,7 +218,9 @@ func TestIntegrationContainersReachEachOtherByName(t *testing.T) {
 	if !strings.Contains(peer.Tail(5), "answer hello from server") || peer.Exit() != "exit status 0" {
 		t.Errorf("from a peer: %q, %s", peer.Tail(5), peer.Exit())
 	}
-	list, err := r.client.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: client.Filters{}.Add("label", runLabel+"="+r.options.RunID)})
+	list, err := r.client.ContainerList(t.Context(), client.ContainerListOptions{
+		All: true, Filters: client.Filters{}.Add("label", runLabel+"="+r.options.RunID),
+	})
 	if err != nil || len(list.Items) != 2 {
 		t.Fatalf("%d containers, %v", len(list.Items), err)
 	}
@@ -240,7 +250,8 @@ func TestIntegrationContainersThatWontStopOrStart(t *testing.T) {
 	}
 	broken := box
 	broken.Entrypoint = []string{"/not-there"}
-	if _, err := r.Start(t.Context(), Program{Name: "broken", Binary: broken}); err == nil || !strings.Contains(err.Error(), "start broken") {
+	_, err := r.Start(t.Context(), Program{Name: "broken", Binary: broken})
+	if err == nil || !strings.Contains(err.Error(), "start broken") {
 		t.Errorf("broken image: %v", err)
 	}
 	found, err := labelled(t.Context(), r.client, nodeLabel+"=broken")
@@ -249,8 +260,9 @@ func TestIntegrationContainersThatWontStopOrStart(t *testing.T) {
 	}
 	before := time.Now()
 	_, err = r.Start(t.Context(), Program{Name: "none", Binary: Binary{Image: "jaegerlab-test/not-there:1"}})
-	if err == nil || !strings.Contains(err.Error(), "docker pull jaegerlab-test/not-there:1") || time.Since(before) > 5*time.Second {
-		t.Errorf("missing image after %s: %v", time.Since(before), err)
+	took := time.Since(before)
+	if err == nil || !strings.Contains(err.Error(), "docker pull jaegerlab-test/not-there:1") || took > 5*time.Second {
+		t.Errorf("missing image after %s: %v", took, err)
 	}
 	if _, present, err := ImagePresent(t.Context(), box.Image); err != nil || !present {
 		t.Errorf("image %s: %v, %v", box.Image, present, err)
@@ -292,7 +304,8 @@ func TestIntegrationDaemonThatStopsAnswering(t *testing.T) {
 	_ = cmd.Wait()
 	for _, want := range []string{
 		"exit unknown: the Docker daemon stopped answering",
-		"the Docker daemon does not answer; it still holds container jaegerlab-" + runID + "-stubborn, network jaegerlab-" + runID,
+		"the Docker daemon does not answer; it still holds container jaegerlab-" + runID + "-stubborn, " +
+			"network jaegerlab-" + runID,
 	} {
 		if !strings.Contains(string(rest), want) {
 			t.Errorf("no %q in %s", want, rest)

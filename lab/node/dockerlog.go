@@ -40,7 +40,8 @@ func follow(api *client.Client, id, file string) (*follower, error) {
 	go func() {
 		defer close(f.ended)
 		defer out.Close()
-		stream, err := api.ContainerLogs(ctx, id, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true, Follow: true})
+		all := client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true, Follow: true}
+		stream, err := api.ContainerLogs(ctx, id, all)
 		if err != nil {
 			return // complete fetches what there is
 		}
@@ -141,7 +142,8 @@ func archiveOf(files []File) (io.Reader, error) {
 				return nil, err
 			}
 		}
-		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(file.Data))}); err != nil {
+		header := tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(file.Data))}
+		if err := archive.WriteHeader(&header); err != nil {
 			return nil, err
 		}
 		if _, err := archive.Write(file.Data); err != nil {

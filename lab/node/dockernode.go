@@ -46,7 +46,9 @@ func (n *containerNode) create(ctx context.Context, exposed []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = testcontainers.GenericContainer(ctx, request)
+	_, err = testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{
+		ContainerRequest: request, Started: true, Logger: quietLogger{},
+	})
 	if err != nil {
 		return fmt.Errorf("run image %s: %w", n.program.Binary.Image, err)
 	}
@@ -160,7 +162,8 @@ func (n *containerNode) keepLimits(ctx context.Context) {
 // waitExit waits until the container has ended or the daemon is lost.
 func (n *containerNode) waitExit(ctx context.Context) (exit string, oom bool) {
 	for {
-		result := n.runtime.client.ContainerWait(ctx, n.id, client.ContainerWaitOptions{Condition: container.WaitConditionNotRunning})
+		result := n.runtime.client.ContainerWait(ctx, n.id,
+			client.ContainerWaitOptions{Condition: container.WaitConditionNotRunning})
 		select {
 		case <-n.runtime.lost:
 			return "unknown: the Docker daemon stopped answering: " + n.runtime.lostWhy, false

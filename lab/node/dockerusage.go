@@ -197,7 +197,8 @@ func (n *containerNode) cat(ctx context.Context, file string) ([]byte, error) {
 		return nil, err
 	}
 	if inspected.ExitCode != 0 {
-		return nil, fmt.Errorf("cat %s in %s: exit status %d: %s", file, n.Name(), inspected.ExitCode, strings.TrimSpace(errOut.String()))
+		return nil, fmt.Errorf("cat %s in %s: exit status %d: %s",
+			file, n.Name(), inspected.ExitCode, strings.TrimSpace(errOut.String()))
 	}
 	return out.Bytes(), nil
 }

@@ -68,11 +68,15 @@ func TestLeftoversOfAKilledLabAreEndedAndNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Join(told, "\n")
-	if !strings.Contains(text, "process left of run dead"+suffix) || !strings.Contains(text, dead) || strings.Contains(text, "live"+suffix) {
+	named := strings.Contains(text, "process left of run dead"+suffix) && strings.Contains(text, dead)
+	if !named || strings.Contains(text, "live"+suffix) {
 		t.Errorf("told %q", told)
 	}
-	if onRecord["dead"+suffix].alive() || !onRecord["live"+suffix].alive() {
-		t.Errorf("dead run's node alive: %v, live run's node alive: %v", onRecord["dead"+suffix].alive(), onRecord["live"+suffix].alive())
+	if of := onRecord["dead"+suffix]; of.alive() {
+		t.Errorf("the dead run's node lives on: %v", of)
+	}
+	if of := onRecord["live"+suffix]; !of.alive() {
+		t.Errorf("the live run's node was ended: %v", of)
 	}
 	if pids := marked("dead" + suffix); len(pids) > 0 {
 		t.Errorf("grandchildren live on: %v", pids)

@@ -34,7 +34,8 @@ func Lock(ctx context.Context, say func(format string, args ...any)) (release fu
 	if err != nil || !taken {
 		return nil, fmt.Errorf("wait for the measured run of %s: %w (%s)", lockHolder(path), err, path)
 	}
-	if err := os.WriteFile(path, fmt.Appendf(nil, "%d since %s\n", os.Getpid(), time.Now().Format(time.TimeOnly)), 0o644); err != nil {
+	holder := fmt.Appendf(nil, "%d since %s\n", os.Getpid(), time.Now().Format(time.TimeOnly))
+	if err := os.WriteFile(path, holder, 0o644); err != nil {
 		_ = lock.Unlock()
 		return nil, fmt.Errorf("lock this machine for one measured run: %w", err)
 	}

@@ -29,7 +29,8 @@ func TestWaitThatRunsOutSaysWhatItSaw(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		probes := 0
 		before := time.Now()
-		err := Wait(t.Context(), "peers of cassandra-1", time.Minute, sleeper{done: make(chan struct{})}, func(context.Context) error {
+		n := sleeper{done: make(chan struct{})}
+		err := Wait(t.Context(), "peers of cassandra-1", time.Minute, n, func(context.Context) error {
 			probes++
 			return errors.New("0 of 1 peers")
 		})
@@ -53,7 +54,8 @@ func TestWaitEndsWhenTheNodeDies(t *testing.T) {
 		time.AfterFunc(3*time.Second, func() { close(n.done) })
 		before := time.Now()
 		err := Wait(t.Context(), "CQL", time.Hour, n, func(context.Context) error { return errors.New("refused") })
-		if err == nil || !strings.Contains(err.Error(), "cassandra-1 has ended: killed: out of memory at its limit of 1.5 GiB") {
+		const want = "cassandra-1 has ended: killed: out of memory at its limit of 1.5 GiB"
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Error(err)
 		}
 		if took := time.Since(before); took > 4*time.Second {
