@@ -1,0 +1,138 @@
+package backend_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"jaegerlab/lab/backend"
+	"jaegerlab/lab/internal/need"
+	"jaegerlab/lab/node"
+	"jaegerlab/lab/setup"
+	"jaegerlab/lab/spec"
+	"jaegerlab/lab/stack"
+)
+
+var catalogs sync.Map // spec.Runtime -> func() (*setup.Catalog, error)
+
+// binaries finds programs as a run does; a test that lacks one is skipped, with LAB_REQUIRE_DOCKER
+// failed where Docker is what it needs.
+func binaries(t testing.TB, runtime spec.Runtime, programs ...string) func(string) (node.Binary, error) {
+	t.Helper()
+	if devBinary != nil {
+		return devBinary
+	}
+	find, _ := catalogs.LoadOrStore(runtime, sync.OnceValues(func() (*setup.Catalog, error) {
+		return setup.Find(context.Background(), runtime, nil)
+	}))
+	catalog, err := find.(func() (*setup.Catalog, error))()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range programs {
+		_, err := catalog.Binary(program)
+		var absent *setup.AbsentError
+		if errors.As(err, &absent) && !(runtime == spec.Docker && os.Getenv(need.RequireDocker) == "1") {
+			t.Skipf("%s%s: %v", need.Reason, program, err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return catalog.Binary
+}
+
+// start brings a backend up in its own runtime, which ends with the test.
+func start(t testing.TB, runtime spec.Runtime, arm spec.Arm, programs ...string) (backend.Cluster, backend.Env) {
+	t.Helper()
+	if runtime == spec.Docker {
+		need.Docker(t)
+	}
+	find := binaries(t, runtime, programs...)
+	env := backend.Env{Runtime: newRuntime(t, runtime), Binary: find, Say: t.Logf}
+	engine, err := backend.For(arm.Backend.Engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	cluster, err := engine.Start(t.Context(), env, arm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	t.Logf("%s: ready after %.1f s", arm.Backend, time.Since(began).Seconds())
+	return cluster, env
+}
+
+func newRuntime(t testing.TB, name spec.Runtime) node.Runtime {
+	t.Helper()
+	var r node.Runtime
+	var err error
+	id := fmt.Sprintf("backend-%x", time.Now().UnixNano())
+	logs := t.TempDir()
+	if name == spec.Docker {
+		r, err = node.NewDocker(t.Context(), node.DockerOptions{RunID: id, LogDir: logs})
+	} else {
+		r, err = node.NewProcess(t.Context(), node.ProcessOptions{RunID: id, Dir: filepath.Join(t.TempDir(), "run"), LogDir: logs})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := r.Close(ctx); err != nil {
+			t.Errorf("close the runtime: %v", err)
+		}
+	})
+	return r
+}
+
+func arm(t testing.TB, text string) spec.Arm {
+	t.Helper()
+	backends := map[string]spec.Backend{
+		"cassandra:1": {Engine: spec.Cassandra, Nodes: 1}, "cassandra:2": {Engine: spec.Cassandra, Nodes: 2},
+		"scylla:3": {Engine: spec.Scylla, Nodes: 3}, "badger": {Engine: spec.Badger}, "memory": {Engine: spec.Memory},
+	}
+	b, known := backends[text]
+	if !known {
+		t.Fatalf("no backend %q in this test", text)
+	}
+	return spec.Arm{Backend: b, Collector: "v2", Client: "otlp-grpc", Profile: spec.T2, Replication: 1}
+}
+
+// makeStore has the schema created by the pinned Jaeger, as a run does, and proves it.
+func makeStore(t testing.TB, cluster backend.Cluster, env backend.Env, arm spec.Arm, name string) backend.Store {
+	t.Helper()
+	store := cluster.Store(name)
+	began := time.Now()
+	err := stack.CreateSchema(t.Context(), stack.Env{Runtime: env.Runtime, Binary: env.Binary, Say: env.Say},
+		stack.Ask{Arm: arm, Store: store, Name: "schema-" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	replication, err := store.Check(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s: schema after %.1f s, %s", name, time.Since(began).Seconds(), replication)
+	return store
+}
+
+func TestIntegrationSmoke(t *testing.T) {
+	a := arm(t, "cassandra:2")
+	cluster, env := start(t, spec.Process, a, setup.Cassandra, setup.Jaeger)
+	engine, err := cluster.Engine(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", engine)
+	store := makeStore(t, cluster, env, a, "smoke")
+	rows, err := store.Rows(t.Context())
+	t.Log(rows, err)
+}
