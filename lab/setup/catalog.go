@@ -212,7 +212,7 @@ func findImage(ctx context.Context, store imageStore, p program, override string
 			return entry{}, err
 		}
 		if present {
-			return entry{binary: imageBinary(p, ref, override, img)}, nil
+			return entry{binary: imageBinary(ref, img)}, nil
 		}
 	}
 	return entry{absent: &Absent{Program: p.name, What: "image " + strings.Join(candidates, " or ") + " not in the daemon",
@@ -243,13 +243,10 @@ func (p program) imageRemedy(override string) string {
 	return "docker pull " + p.public + ", or make images"
 }
 
-// imageBinary describes an image. The version is the pinned one for the lab's own choice; of an
-// override only its tag is known. A stand-in is named as one, whatever it stands for.
-func imageBinary(p program, ref, override string, img image) node.Binary {
-	binary := node.Binary{Image: ref, Version: p.version, Source: ref + " " + img.id}
-	if override != "" {
-		binary.Version = tagOf(override)
-	}
+// imageBinary describes an image. Its version is its tag, the only thing known before it runs: a
+// public tag such as 5.0 moves. A stand-in is named as one, whatever it stands for.
+func imageBinary(ref string, img image) node.Binary {
+	binary := node.Binary{Image: ref, Version: strings.TrimPrefix(tagOf(ref), "v"), Source: ref + " " + img.id}
 	if img.labels[labelStandIn] != "" {
 		binary.Version = "stand-in, not ScyllaDB (" + tagOf(ref) + ")"
 	}
