@@ -54,7 +54,8 @@ func TestIntegrationJaegerStoresWhatTraceSays(t *testing.T) {
 			for seq := range uint64(traces) {
 				var want []trace.Span
 				for index := seq * 11; index < (seq+1)*11; index++ {
-					want = append(want, config.Content().Span(config.Numbering, trace.Ref{Worker: 3, Index: index}, startUS+int64(seq*11)))
+					ref := trace.Ref{Worker: 3, Index: index}
+					want = append(want, config.Content().Span(config.Numbering, ref, startUS+int64(seq*11)))
 				}
 				high, low := config.Numbering.TraceID(trace.Measured, 3, seq)
 				got := readTrace(t, ports["${port.query}"], high, low)
@@ -175,7 +176,8 @@ func jaegerConfig(t *testing.T, p protocol.Protocol) ([]byte, map[string]string)
 	return []byte(strings.ReplaceAll(config, "${ip}", "127.0.0.1")), addrs
 }
 
-func sendAll(t *testing.T, p protocol.Protocol, addr string, config protocol.Config, traces uint64, startUS int64) (acked int) {
+func sendAll(t *testing.T, p protocol.Protocol, addr string, config protocol.Config, traces uint64, startUS int64,
+) (acked int) {
 	t.Helper()
 	var mu sync.Mutex
 	config.Report = func(o record.Outcome) {

@@ -42,7 +42,8 @@ func (j *journal) add(o record.Outcome, code uint64) {
 const answeredFlag = 0x80
 
 // unpack appends the outcomes of a journal to all.
-func unpack(all []record.Outcome, packed []byte, phase trace.Phase, worker uint32, codes []string) ([]record.Outcome, error) {
+func unpack(all []record.Outcome, packed []byte, phase trace.Phase, worker uint32, codes []string,
+) ([]record.Outcome, error) {
 	r := reader{rest: packed}
 	var previous record.Outcome
 	for n := 0; len(r.rest) > 0; n++ {

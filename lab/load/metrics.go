@@ -26,9 +26,12 @@ func newMetrics() *metrics {
 		registry: prometheus.NewRegistry(),
 		made:     counter("jaegerlab_load_spans_generated_total", "Spans generated, sent or not."),
 		spans: map[record.Class]*prometheus.CounterVec{
-			record.Acked:      counter("jaegerlab_load_spans_acked_total", "Spans that the collector took; not yet stored."),
-			record.Refused:    counter("jaegerlab_load_spans_refused_total", "Spans that the collector refused, or that never reached it."),
-			record.Unanswered: counter("jaegerlab_load_spans_unanswered_total", "Spans that were sent and have no answer."),
+			record.Acked: counter("jaegerlab_load_spans_acked_total",
+				"Spans that the collector took; not yet stored."),
+			record.Refused: counter("jaegerlab_load_spans_refused_total",
+				"Spans that the collector refused, or that never reached it."),
+			record.Unanswered: counter("jaegerlab_load_spans_unanswered_total",
+				"Spans that were sent and have no answer."),
 		},
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "jaegerlab_load_batch_latency_seconds",

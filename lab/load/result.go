@@ -26,7 +26,7 @@ type Result struct {
 	Window    record.Window            `json:"window"`
 	Warmup    record.Window            `json:"warmup"` // zero without a warm-up
 	Sent      record.Sent              `json:"sent"`   // of the measured phase
-	Queued    *int64                   `json:"queued"` // spans still queued when the flush's deadline came; null without a queue
+	Queued    *int64                   `json:"queued"` // spans queued when the flush's deadline came; null without a queue
 	Request   *record.Latency          `json:"request"`
 	Outcomes  []record.Outcome         `json:"-"`
 }
@@ -149,8 +149,8 @@ func readResult(r io.Reader) (Result, error) {
 		return Result{}, fmt.Errorf("read outcomes: header: %w", err)
 	}
 	if h.Version != streamVersion {
-		return Result{}, fmt.Errorf("read outcomes: version %d of the load node, this lab reads %d; build the load program anew",
-			h.Version, streamVersion)
+		return Result{}, fmt.Errorf("read outcomes: version %d of the load node, this lab reads %d; "+
+			"build the load program anew", h.Version, streamVersion)
 	}
 	result := h.Result
 	for _, c := range h.Journals {

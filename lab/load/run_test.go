@@ -40,9 +40,10 @@ type starts struct {
 }
 
 func fakeProtocol(s *starts, takes func(protocol.Config, uint64) time.Duration) protocol.Protocol {
-	return protocol.Protocol{Name: "fake", RetryRule: "never", Open: func(_ string, c protocol.Config) (protocol.Client, error) {
+	open := func(_ string, c protocol.Config) (protocol.Client, error) {
 		return &fake{config: c, takes: takes, starts: s}, nil
-	}}
+	}
+	return protocol.Protocol{Name: "fake", RetryRule: "never", Open: open}
 }
 
 func (f *fake) Send(ctx context.Context, seq uint64, startUS int64) {
@@ -250,7 +251,8 @@ func TestOutcomesSoFarAreConsistent(t *testing.T) {
 // Goal: a stream that was cut anywhere is an error, never a smaller result.
 func TestCutStreamIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := start(t.Context(), testJob(2, 0, 1), fakeProtocol(newStarts(), constant(50*time.Millisecond)), newMetrics())
+		proto := fakeProtocol(newStarts(), constant(50*time.Millisecond))
+		r, err := start(t.Context(), testJob(2, 0, 1), proto, newMetrics())
 		if err != nil {
 			t.Fatal(err)
 		}

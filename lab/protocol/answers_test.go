@@ -106,19 +106,22 @@ func first(r sink.Reply) func(int64, []byte) sink.Reply {
 	}
 }
 
-// Every answer has one class, and an error reply never counts as success (cases 7 and 55).
-func TestAnswersAreClassified(t *testing.T) {
-	type reply = sink.Reply
-	const short = 400 * time.Millisecond
-	code := func(c codes.Code) uint32 { return uint32(c) }
-	for _, test := range []struct {
-		name, client string
-		answer       func(int64, []byte) reply
-		class        record.Class
-		attempts     uint16 // 0 = more than one
-		heard        bool
-		code         string
-	}{
+// answerCase is one way to answer a request, and what the client must make of it.
+type answerCase struct {
+	name, client string
+	answer       func(int64, []byte) sink.Reply
+	class        record.Class
+	attempts     uint16 // 0 = more than one
+	heard        bool
+	code         string
+}
+
+type reply = sink.Reply
+
+func code(c codes.Code) uint32 { return uint32(c) }
+
+func grpcAnswers() []answerCase {
+	return []answerCase{
 		{"taken", "otlp-grpc", nil, record.Acked, 1, true, ""},
 		{"no answer in time", "otlp-grpc", always(reply{Delay: time.Hour}), record.Unanswered, 1, false, "DEADLINE_EXCEEDED"},
 		{"late but in time", "otlp-grpc", always(reply{Delay: 50 * time.Millisecond}), record.Acked, 1, true, ""},
@@ -142,7 +145,11 @@ func TestAnswersAreClassified(t *testing.T) {
 		{"replies cut for ever", "otlp-grpc", always(reply{Reset: true}), record.Unanswered, 0, false, "connection lost"},
 		{"reply cut, then refused", "otlp-grpc", then(reply{Reset: true}, reply{Code: code(codes.Internal)}),
 			record.Unanswered, 2, true, "connection lost"},
+	}
+}
 
+func httpAnswers() []answerCase {
+	return []answerCase{
 		{"taken", "thrift-http", nil, record.Acked, 1, true, ""},
 		{"no answer in time", "thrift-http", always(reply{Delay: time.Hour}), record.Unanswered, 1, false, "no answer"},
 		{"200", "thrift-http", always(reply{Status: 200}), record.Acked, 1, true, ""},
@@ -163,7 +170,13 @@ func TestAnswersAreClassified(t *testing.T) {
 		{"busy", "jaeger-client", first(reply{Status: 503}), record.Refused, 1, true, "HTTP 503"},
 		{"redirect", "jaeger-client", always(reply{Status: 302}), record.Refused, 1, true, "HTTP 302"},
 		{"reply cut", "jaeger-client", first(reply{Reset: true}), record.Unanswered, 1, false, "connection lost"},
-	} {
+	}
+}
+
+// Every answer has one class, and an error reply never counts as success (cases 7 and 55).
+func TestAnswersAreClassified(t *testing.T) {
+	const short = 400 * time.Millisecond
+	for _, test := range append(grpcAnswers(), httpAnswers()...) {
 		t.Run(test.client+"/"+test.name, func(t *testing.T) {
 			t.Parallel()
 			o := once(t, test.client, start(t, test.client, &sink.Sink{Answer: test.answer}), short)
@@ -246,7 +259,8 @@ func TestBytesOnTheirWayAreNotOverwritten(t *testing.T) {
 		}
 		totals := c.Close(t.Context())
 		if l.spans(record.Acked) != 6*width || len(seen) != 6 {
-			t.Errorf("%s: acked %d spans in %d different bodies, want %d in 6", client, l.spans(record.Acked), len(seen), 6*width)
+			t.Errorf("%s: acked %d spans in %d different bodies, want %d in 6",
+				client, l.spans(record.Acked), len(seen), 6*width)
 		}
 		if totals.Requests != 6 || totals.Retries != s.Requests()-6 || totals.Bytes != s.Bytes() {
 			t.Errorf("%s: totals %+v, sink saw %d requests of %d bytes", client, totals, s.Requests(), s.Bytes())
