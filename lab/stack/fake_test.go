@@ -150,12 +150,6 @@ func otlpGRPC() protocol.Protocol {
 	}}
 }
 
-func otlpHTTP() protocol.Protocol {
-	return protocol.Protocol{Name: "otlp-http", Port: "otlp-http", ReceiverV2: map[string]any{
-		"otlp": map[string]any{"protocols": map[string]any{"http": endpoint("otlp-http")}},
-	}}
-}
-
 func thriftHTTP() protocol.Protocol {
 	return protocol.Protocol{Name: "thrift-http", Port: "thrift-http", ReceiverV2: map[string]any{
 		"jaeger": map[string]any{"protocols": map[string]any{"thrift_http": endpoint("thrift-http")}},

@@ -122,6 +122,7 @@ func (m *Monitor) startPrometheus(ctx context.Context, env Env, ask MonitorAsk) 
 		Args: []string{
 			"--config.file=${dir}/prometheus.yml", "--storage.tsdb.path=" + data,
 			"--web.listen-address=${ip}:${port.http}", "--web.enable-otlp-receiver", "--log.level=warn",
+			"--scrape.discovery-reload-interval=200ms", // by default the first scrape waits for 5 s
 		},
 		Files: []node.File{{Name: "prometheus.yml", Data: config}},
 		Ports: []node.Port{{Name: "http", Number: 9090}},

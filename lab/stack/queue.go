@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"jaegerlab/lab/node"
 )
 
 // CheckQueue proves before load that the queue which the lab configured is the one in force, from
@@ -27,23 +30,32 @@ func (c *Collector) CheckQueue(ctx context.Context) error {
 	default:
 		return nil
 	}
-	families, err := scrape(ctx, c.MetricsAddr)
-	if err != nil {
-		return fmt.Errorf("check queue of collector %s: %w", c.Record.Name, err)
-	}
-	family := families[metric]
-	if family == nil {
-		return fmt.Errorf("check queue of collector %s: asked for %d spans, but its metrics have no %s: "+
-			"this version took the settings and runs without a queue", c.Record.Name, QueueSpans, metric)
-	}
-	for _, m := range family.GetMetric() {
-		if got := m.GetGauge().GetValue() + m.GetUntyped().GetValue(); got != QueueSpans {
-			return fmt.Errorf("check queue of collector %s: asked for %d spans, %s says %v",
-				c.Record.Name, QueueSpans, metric, got)
+	// v1 sets its gauge once a second only: 0 is not yet an answer.
+	var got float64
+	err := node.Wait(ctx, metric+" in the collector's metrics", queueShownWithin, c.Node, func(ctx context.Context) error {
+		families, err := scrape(ctx, c.MetricsAddr)
+		if err != nil {
+			return err
 		}
+		for _, m := range families[metric].GetMetric() {
+			got = m.GetGauge().GetValue() + m.GetUntyped().GetValue()
+		}
+		if got == 0 {
+			return errors.New("the page has none: this version took the settings and runs without a queue")
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("check queue of collector %s: asked for %d spans: %w", c.Record.Name, QueueSpans, err)
+	}
+	if got != QueueSpans {
+		return fmt.Errorf("check queue of collector %s: asked for %d spans, %s says %v", c.Record.Name, QueueSpans, metric, got)
 	}
 	return nil
 }
+
+// queueShownWithin bounds the wait for the gauge.
+const queueShownWithin = 5 * time.Second
 
 // setsQueue reports whether the user's file sets v1's queue.
 func (f Flavour) setsQueue() bool {

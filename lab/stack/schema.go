@@ -3,7 +3,6 @@ package stack
 import (
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	"jaegerlab/lab/node"
@@ -11,11 +10,11 @@ import (
 )
 
 // Bounds of the schema's creation: on two nodes of half a CPU that just started, one statement
-// can take more than ten seconds, and there are some twenty.
+// can take more than ten seconds, and there are some twenty. The time-outs of a statement are
+// the Store's.
 const (
-	schemaWithin      = 4 * time.Minute
-	schemaRestartFor  = 2 * time.Minute
-	schemaConnTimeout = "60s"
+	schemaWithin     = 4 * time.Minute
+	schemaRestartFor = 2 * time.Minute
 )
 
 // CreateSchema creates the schema of a store once, by the pinned Jaeger v2, the one owner for all
@@ -63,7 +62,7 @@ func CreateSchema(ctx context.Context, env Env, ask Ask) error {
 func schemaConfig(storage map[string]any) map[string]any {
 	extensions := map[string]any{
 		"healthcheckv2":  healthCheck(),
-		"jaeger_storage": map[string]any{"backends": map[string]any{storeName: patient(storage)}},
+		"jaeger_storage": map[string]any{"backends": map[string]any{storeName: storage}},
 	}
 	return map[string]any{
 		"extensions": extensions,
@@ -77,24 +76,4 @@ func schemaConfig(storage map[string]any) map[string]any {
 			"telemetry": telemetry("none", "info", nil),
 		},
 	}
-}
-
-// patient gives the owner time-outs that fit slow nodes; a time-out in the midst of a schema
-// leaves half of it.
-func patient(storage map[string]any) map[string]any {
-	cassandra, ok := storage["cassandra"].(map[string]any)
-	if !ok {
-		return storage
-	}
-	cassandra = maps.Clone(cassandra)
-	for _, section := range []string{"connection", "query"} {
-		settings, _ := cassandra[section].(map[string]any)
-		settings = maps.Clone(settings)
-		if settings == nil {
-			settings = map[string]any{}
-		}
-		settings["timeout"] = schemaConnTimeout
-		cassandra[section] = settings
-	}
-	return map[string]any{"cassandra": cassandra}
 }
