@@ -297,6 +297,7 @@ func (r *round) judge(read backend.ReadResult) {
 		facts.DrainEndUS = r.drained.Last.At.UnixMicro()
 	}
 	result := r.book.Close(facts)
+	r.run.Generated, r.run.Facts = r.result.Generated, &facts
 	r.run.Ledger, r.run.WarmupLedger = result.Measured, result.Warmup
 	r.run.StoredInWindow, r.run.StoredInWindowSource = result.StoredInWindow, result.StoredInWindowSource
 	r.run.StoredAfterDrain, r.run.SendToStore = result.StoredAfterDrain, result.SendToStore
