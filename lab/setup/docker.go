@@ -2,19 +2,16 @@ package setup
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 
+	"jaegerlab/lab/node"
 	"jaegerlab/lab/spec"
 )
 
@@ -51,28 +48,21 @@ func AskDocker(ctx context.Context) (Daemon, error) {
 }
 
 func connect(ctx context.Context) (*docker, error) {
-	host := dockerHost(os.Getenv, os.ReadFile, func(path string) bool {
-		_, err := os.Stat(path)
-		return err == nil
-	})
-	api, err := client.New(client.FromEnv, client.WithHost(host))
+	api, err := node.ConnectDocker(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("connect to Docker at %s: %w; DOCKER_HOST names another daemon", host, err)
+		return nil, fmt.Errorf("%w; %s", err, dockerRemedy(err))
 	}
 	ctx, cancel := context.WithTimeout(ctx, pingLimit)
 	defer cancel()
-	_, err = api.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true})
-	var info client.SystemInfoResult
-	if err == nil {
-		info, err = api.Info(ctx, client.InfoOptions{})
-	}
+	info, err := api.Info(ctx, client.InfoOptions{})
 	if err != nil {
 		_ = api.Close() // the error that matters is the daemon's
-		return nil, fmt.Errorf("ask Docker at %s: %w; %s", host, err, dockerRemedy(err))
+		return nil, fmt.Errorf("ask Docker at %s what it is: %w; %s", api.DaemonHost(), err, dockerRemedy(err))
 	}
 	d := &docker{api: api, daemon: Daemon{
-		Host: host, Version: info.Info.ServerVersion, OS: info.Info.OperatingSystem, Arch: goArch(info.Info.Architecture),
-		CPUs: info.Info.NCPU, MemoryBytes: info.Info.MemTotal, Root: info.Info.DockerRootDir,
+		Host: api.DaemonHost(), Version: info.Info.ServerVersion, OS: info.Info.OperatingSystem,
+		Arch: goArch(info.Info.Architecture), CPUs: info.Info.NCPU, MemoryBytes: info.Info.MemTotal,
+		Root: info.Info.DockerRootDir,
 	}}
 	fmt.Sscan(info.Info.CgroupVersion, &d.daemon.CgroupVersion) // an old daemon says nothing: 0
 	return d, nil
@@ -85,55 +75,6 @@ func dockerRemedy(err error) string {
 		return "add your user to the group docker and log in again, or run as root"
 	}
 	return "start Docker (Docker Desktop, or: sudo systemctl start docker), or set LAB_RUNTIME=process"
-}
-
-// dockerHost finds the daemon where the docker command would: DOCKER_HOST, the current context,
-// and then the usual sockets.
-func dockerHost(getenv func(string) string, readFile func(string) ([]byte, error), exists func(string) bool) string {
-	if host := getenv("DOCKER_HOST"); host != "" {
-		return host
-	}
-	home := getenv("HOME")
-	if host := contextHost(getenv, readFile, home); host != "" {
-		return host
-	}
-	sockets := []string{"/var/run/docker.sock", filepath.Join(getenv("XDG_RUNTIME_DIR"), "docker.sock"),
-		filepath.Join(home, ".docker/run/docker.sock"), filepath.Join(home, ".docker/desktop/docker.sock")}
-	for _, socket := range sockets {
-		if filepath.IsAbs(socket) && exists(socket) {
-			return "unix://" + socket
-		}
-	}
-	return "unix:///var/run/docker.sock"
-}
-
-// contextHost reads the endpoint of the docker command's current context; "" for the default one.
-func contextHost(getenv func(string) string, readFile func(string) ([]byte, error), home string) string {
-	folder := getenv("DOCKER_CONFIG")
-	if folder == "" {
-		folder = filepath.Join(home, ".docker")
-	}
-	name := getenv("DOCKER_CONTEXT")
-	if name == "" {
-		var config struct{ CurrentContext string }
-		data, err := readFile(filepath.Join(folder, "config.json"))
-		if err != nil || json.Unmarshal(data, &config) != nil {
-			return ""
-		}
-		name = config.CurrentContext
-	}
-	if name == "" || name == "default" {
-		return ""
-	}
-	var meta struct {
-		Endpoints map[string]struct{ Host string }
-	}
-	id := sha256.Sum256([]byte(name)) // how the docker command names a context's folder
-	data, err := readFile(filepath.Join(folder, "contexts", "meta", hex.EncodeToString(id[:]), "meta.json"))
-	if err != nil || json.Unmarshal(data, &meta) != nil {
-		return ""
-	}
-	return meta.Endpoints["docker"].Host
 }
 
 // goArch turns the kernel's name of an architecture, which the daemon reports, into Go's.
@@ -179,10 +120,14 @@ func (d *docker) inspect(ctx context.Context, ref string) (img image, present bo
 // ResolveRuntime turns auto into a runtime, with the reason in one line. Docker that was asked for
 // and does not answer is an error.
 func ResolveRuntime(ctx context.Context, asked spec.Runtime) (runtime spec.Runtime, why string, err error) {
+	return resolve(ctx, asked, AskDocker)
+}
+
+func resolve(ctx context.Context, asked spec.Runtime, ask func(context.Context) (Daemon, error)) (spec.Runtime, string, error) {
 	if asked == spec.Process {
 		return asked, "runtime process: asked for", nil
 	}
-	daemon, err := AskDocker(ctx)
+	daemon, err := ask(ctx)
 	switch {
 	case err == nil && asked == spec.Docker:
 		return spec.Docker, "runtime docker: asked for", nil
@@ -193,5 +138,5 @@ func ResolveRuntime(ctx context.Context, asked spec.Runtime) (runtime spec.Runti
 	case ctx.Err() != nil:
 		return "", "", ctx.Err()
 	}
-	return spec.Process, fmt.Sprintf("runtime process: no Docker daemon answers (%v)", errors.Unwrap(err)), nil
+	return spec.Process, fmt.Sprintf("runtime process: no usable Docker daemon (%s)", firstLine(err)), nil
 }

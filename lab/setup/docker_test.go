@@ -3,6 +3,7 @@ package setup
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -18,62 +19,34 @@ import (
 	"jaegerlab/lab/spec"
 )
 
-func TestDockerHost(t *testing.T) {
-	const meta = `{"Name":"desktop","Endpoints":{"docker":{"Host":"unix:///desk/docker.sock"}}}`
-	config := `{"currentContext":"desktop"}`
+// Without a daemon auto takes processes and says why; docker that was asked for is an error.
+func TestResolve(t *testing.T) {
+	answers := func(context.Context) (Daemon, error) { return Daemon{Version: "28.1"}, nil }
+	silent := func(context.Context) (Daemon, error) { return Daemon{}, errors.New("planted: no socket") }
 	cases := []struct {
-		name    string
-		environ map[string]string
-		files   map[string]string
-		sockets []string
-		want    string
+		asked   spec.Runtime
+		ask     func(context.Context) (Daemon, error)
+		want    spec.Runtime
+		why     string
+		problem string
 	}{
-		{"nothing", nil, nil, nil, "unix:///var/run/docker.sock"},
-		{"DOCKER_HOST", map[string]string{"DOCKER_HOST": "tcp://h:1"}, nil, []string{"/var/run/docker.sock"}, "tcp://h:1"},
-		{"current context", nil, map[string]string{"config.json": config, "meta.json": meta}, []string{"/var/run/docker.sock"},
-			"unix:///desk/docker.sock"},
-		{"default context", nil, map[string]string{"config.json": `{"currentContext":"default"}`},
-			[]string{"/var/run/docker.sock"}, "unix:///var/run/docker.sock"},
-		{"rootless", map[string]string{"XDG_RUNTIME_DIR": "/run/user/7"}, nil, []string{"/run/user/7/docker.sock"},
-			"unix:///run/user/7/docker.sock"},
-		{"Docker Desktop", nil, nil, []string{"/home/u/.docker/run/docker.sock"}, "unix:///home/u/.docker/run/docker.sock"},
+		{spec.Auto, answers, spec.Docker, "28.1", ""},
+		{spec.Auto, silent, spec.Process, "planted: no socket", ""},
+		{spec.Docker, answers, spec.Docker, "asked for", ""},
+		{spec.Docker, silent, "", "", "planted: no socket"},
+		{spec.Process, answers, spec.Process, "asked for", ""},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			getenv := func(name string) string {
-				if name == "HOME" {
-					return "/home/u"
-				}
-				return c.environ[name]
-			}
-			readFile := func(path string) ([]byte, error) {
-				text, there := c.files[filepath.Base(path)]
-				if !there {
-					return nil, os.ErrNotExist
-				}
-				return []byte(text), nil
-			}
-			exists := func(path string) bool { return strings.Contains(strings.Join(c.sockets, " "), path) }
-			if got := dockerHost(getenv, readFile, exists); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
-		})
+		got, why, err := resolve(t.Context(), c.asked, c.ask)
+		if got != c.want || !strings.Contains(why, c.why) || (err == nil) != (c.problem == "") {
+			t.Errorf("%s: got %q, %q, %v; want %q, %q, %q", c.asked, got, why, err, c.want, c.why, c.problem)
+		}
 	}
-}
-
-// Without a daemon auto takes processes at once and says why; docker that was asked for is an error.
-func TestResolveRuntimeWithoutDaemon(t *testing.T) {
-	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock"))
-	runtime, why, err := ResolveRuntime(t.Context(), spec.Auto)
-	if err != nil || runtime != spec.Process || !strings.Contains(why, "no Docker daemon answers") {
-		t.Errorf("auto gives %s, %q, %v", runtime, why, err)
-	}
-	_, _, err = ResolveRuntime(t.Context(), spec.Docker)
-	if err == nil || !strings.Contains(err.Error(), "none.sock") || !strings.Contains(err.Error(), "LAB_RUNTIME=process") {
-		t.Errorf("docker gives %v", err)
-	}
-	if runtime, _, err := ResolveRuntime(t.Context(), spec.Process); err != nil || runtime != spec.Process {
-		t.Errorf("process gives %s, %v", runtime, err)
+	// An interrupt while asking is no reason to take another runtime.
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, _, err := resolve(ctx, spec.Auto, silent); err == nil {
+		t.Errorf("an interrupted question gave %q", got)
 	}
 }
 
