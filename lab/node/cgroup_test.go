@@ -101,7 +101,7 @@ func TestReadVersion1(t *testing.T) {
 	if diff := cmp.Diff(&spec.Limits{CPUSet: []int{1}, CPUShares: 512}, got); diff != "" {
 		t.Error(diff)
 	}
-	differences := NotInForce(spec.Limits{CPUSet: []int{0}, CPUShares: 512, CPUs: 1, MemoryBytes: 1 << 30}, got)
+	differences := notInForce(spec.Limits{CPUSet: []int{0}, CPUShares: 512, CPUs: 1, MemoryBytes: 1 << 30}, got)
 	want := []string{"CPU set: asked 0, in force 1", "CPUs: asked 1, in force none", "memory: asked 1 GiB, in force none"}
 	if diff := cmp.Diff(want, differences); diff != "" {
 		t.Error(diff)
@@ -124,10 +124,10 @@ func TestNothingToReadIsNil(t *testing.T) {
 	if none.limits(spec.Limits{}, 2) != nil || none.usage().CPUSeconds != nil || none.remove() != nil {
 		t.Error("no cgroup gave values")
 	}
-	if differences := NotInForce(spec.Limits{MemoryBytes: 1 << 20}, nil); len(differences) != 1 {
+	if differences := notInForce(spec.Limits{MemoryBytes: 1 << 20}, nil); len(differences) != 1 {
 		t.Errorf("%q", differences)
 	}
-	if differences := NotInForce(spec.Limits{}, nil); len(differences) != 0 {
+	if differences := notInForce(spec.Limits{}, nil); len(differences) != 0 {
 		t.Errorf("%q", differences)
 	}
 }

@@ -146,7 +146,7 @@ func TestIntegrationContainerLimitsAreReadBack(t *testing.T) {
 	if err != nil || got == nil {
 		t.Fatalf("read back %v, %v", got, err)
 	}
-	if differences := NotInForce(asked, got); len(differences) > 0 {
+	if differences := notInForce(asked, got); len(differences) > 0 {
 		t.Errorf("from the host: %q", differences)
 	}
 	inside := n.(*containerNode)
@@ -154,7 +154,7 @@ func TestIntegrationContainerLimitsAreReadBack(t *testing.T) {
 		runtime: r, program: inside.program, name: inside.name, id: inside.id, done: make(chan struct{}),
 	}
 	got, err = blind.LimitsInForce(t.Context())
-	if err != nil || got == nil || len(NotInForce(asked, got)) > 0 {
+	if err != nil || got == nil || len(notInForce(asked, got)) > 0 {
 		t.Errorf("from within: %+v, %v", got, err)
 	}
 	usage, err := blind.Read(t.Context())

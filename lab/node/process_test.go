@@ -274,7 +274,7 @@ func TestLimitsAreReadBack(t *testing.T) {
 	if err != nil || got == nil {
 		t.Fatalf("read back %v, %v", got, err)
 	}
-	if differences := NotInForce(asked, got); len(differences) > 0 {
+	if differences := notInForce(asked, got); len(differences) > 0 {
 		t.Errorf("%q", differences)
 	}
 	free := start(t, r, Program{Name: "free", Args: []string{"as", "stubborn"}, Grace: time.Millisecond})
@@ -296,7 +296,7 @@ func TestWithoutCgroupsNothingIsClaimed(t *testing.T) {
 	n := start(t, r, Program{Name: "free", Args: []string{"as", "stubborn"}, Limits: asked, Grace: time.Millisecond})
 	await(t, n, "ready")
 	limits, err := n.LimitsInForce(t.Context())
-	if err != nil || limits != nil || len(NotInForce(asked, limits)) == 0 {
+	if err != nil || limits != nil || len(notInForce(asked, limits)) == 0 {
 		t.Errorf("limits %v, %v", limits, err)
 	}
 	if Unenforced(r) == "" || r.Host().CgroupVersion != 0 {
