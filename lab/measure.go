@@ -31,7 +31,7 @@ type window struct {
 	result                          load.Result
 	sampler                         *observe.Sampler
 	died                            error
-	drained                         observe.Drained
+	drained                         *observe.Drained // nil: nobody waited
 }
 
 // load drives the window and returns the account of what was sent. A node that dies ends the load
@@ -174,8 +174,7 @@ func (r *round) collectOutcomes(ctx context.Context) error {
 
 // drain waits until nothing moves any more, and reads everything a last time.
 func (r *round) drain(ctx context.Context) error {
-	var err error
-	r.drained, err = observe.Drain(ctx, observe.DrainAsk{
+	drained, err := observe.Drain(ctx, observe.DrainAsk{
 		WindowEnd: time.Unix(0, r.run.Window.End), Bound: time.Duration(r.spec.Load.DrainS) * time.Second,
 		Collector: r.Collector.Node, Rows: r.Store.Rows, Say: r.Console.Live,
 		Counters: observe.CollectorCounters(r.Collector.MetricsAddr, r.arm.Client),
@@ -183,8 +182,9 @@ func (r *round) drain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.run.DrainS = r.drained.DrainS
-	r.run.Warnings = append(r.run.Warnings, r.drained.Warnings...)
+	r.drained = &drained
+	r.run.DrainS = drained.DrainS
+	r.run.Warnings = append(r.run.Warnings, drained.Warnings...)
 	r.readUsage(ctx)
 	r.readCounters(ctx)
 	if err := r.monitor.LastScrape(ctx, time.Now()); err != nil {
@@ -291,10 +291,13 @@ func (r *round) judge(read backend.ReadResult) {
 	facts := ledger.Facts{
 		Window: r.run.Window, HasForeign: read.HasForeign, HasDuplicates: read.HasDuplicates,
 		HasWriteTime: read.HasWriteTime, Ranges: read.Ranges, AbsentUnknown: read.AbsentUnknown,
-		StillMoving: !r.drained.Settled, ClockOffset: &sameClock,
+		ClockOffset: &sameClock,
 	}
-	if r.drained.Settled && !r.drained.Last.At.IsZero() {
-		facts.DrainEndUS = r.drained.Last.At.UnixMicro()
+	if d := r.drained; d != nil {
+		facts.StillMoving = !d.Settled
+		if d.Settled && !d.Last.At.IsZero() {
+			facts.DrainEndUS = d.Last.At.UnixMicro()
+		}
 	}
 	result := r.book.Close(facts)
 	r.run.Generated, r.run.Facts = r.result.Generated, &facts
@@ -317,10 +320,10 @@ func (r *round) recordNodes(ctx context.Context) {
 	r.run.Nodes, r.run.LimitsInForce = nil, true
 	for _, n := range r.nodes() {
 		reads := r.usage[n.Name()]
-		if len(reads) == 0 {
-			reads = []node.Usage{{}}
+		for len(reads) < 2 {
+			reads = append(reads, node.Usage{}) // an empty read: its figures are not known
 		}
-		one := observe.Usage(ctx, n, reads[0], reads[min(1, len(reads)-1)])
+		one := observe.Usage(ctx, n, reads[0], reads[1])
 		last := observe.Usage(ctx, n, reads[0], reads[len(reads)-1])
 		one.MemoryPeakBytes, one.OOMKills = last.MemoryPeakBytes, last.OOMKills
 		one.Log = r.comparison.folder.Rel(n.LogFile())
@@ -388,6 +391,7 @@ func (r *round) salvage(ctx context.Context) {
 	}
 	note(r.closeSeries())
 	if r.usage != nil && r.run.Nodes == nil {
+		r.readUsage(ctx)
 		r.recordNodes(ctx)
 		note(r.saveRaw())
 	}

@@ -91,6 +91,9 @@ func (b *Book) count(which trace.Phase, f Facts) (cells, []record.Example) {
 		return true
 	})
 	rewritten = append(rewritten, b.distinctExtras(which, func(e extra) bool { return late(f, e.writeUS) })...)
+	if !complete(f) || f.AbsentUnknown {
+		missing = nil // a span that was not looked for everywhere can't be called missing by name
+	}
 	examples := named(nil, "missing", missing)
 	if which == trace.Measured {
 		var foreign []string
