@@ -179,14 +179,11 @@ func (r *run) stop(grace time.Duration) {
 	})
 }
 
-// busy reports whether the run has not ended.
+// busy reports whether the run is not yet Done, as progress would say it.
 func (r *run) busy() bool {
-	select {
-	case <-r.done:
-		return false
-	default:
-		return true
-	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state != Done
 }
 
 func (r *run) generated(phase trace.Phase, spans int) {
