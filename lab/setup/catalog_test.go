@@ -57,7 +57,8 @@ func TestAllMissingImagesAreNamedAtOnce(t *testing.T) {
 	text := (&AbsentError{Items: catalog.Missing(NodeExporter, Prometheus, Jaeger, Cassandra, Scylla)}).Error()
 	for _, part := range []string{
 		"docker pull prom/node-exporter:v1.12.1", "docker pull prom/prometheus:v3.16.0", "jaegerlab/jaeger:2.13.0",
-		"docker pull jaegertracing/jaeger:2.13.0, or make images", "docker pull me/cassandra:9", "docker pull scylladb/scylla:6.2.3",
+		"docker pull jaegertracing/jaeger:2.13.0, or make images", "docker pull me/cassandra:9",
+		"docker pull scylladb/scylla:6.2.3",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the text does not hold %q:\n%s", part, text)

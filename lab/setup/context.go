@@ -82,7 +82,8 @@ func folderParts(prefix, folder string) ([]part, error) {
 // skeleton is what a program FROM scratch expects of a root file system: a folder for temporary
 // files, and names for the users of the recipes.
 func skeleton() []part {
-	passwd := "root:x:0:0:root:/:/sbin/nologin\njaeger:x:10001:10001::/:/sbin/nologin\nnobody:x:65534:65534::/:/sbin/nologin\n"
+	passwd := "root:x:0:0:root:/:/sbin/nologin\n" +
+		"jaeger:x:10001:10001::/:/sbin/nologin\nnobody:x:65534:65534::/:/sbin/nologin\n"
 	group := "root:x:0:\njaeger:x:10001:\nnobody:x:65534:\n"
 	return []part{
 		{name: "root/", mode: 0o755}, {name: "root/tmp/", mode: 0o1777}, {name: "root/etc/", mode: 0o755},

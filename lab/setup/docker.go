@@ -123,7 +123,8 @@ func ResolveRuntime(ctx context.Context, asked spec.Runtime) (runtime spec.Runti
 	return resolve(ctx, asked, AskDocker)
 }
 
-func resolve(ctx context.Context, asked spec.Runtime, ask func(context.Context) (Daemon, error)) (spec.Runtime, string, error) {
+func resolve(ctx context.Context, asked spec.Runtime, ask func(context.Context) (Daemon, error)) (
+	spec.Runtime, string, error) {
 	if asked == spec.Process {
 		return asked, "runtime process: asked for", nil
 	}

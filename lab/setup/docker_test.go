@@ -86,7 +86,8 @@ func TestLayerProgress(t *testing.T) {
 }
 
 func TestDrainReturnsTheDaemonsError(t *testing.T) {
-	messages := `{"stream":"Step 1/2 : FROM scratch\n"}{"stream":"Step 2/2 : COPY a b\n"}{"errorDetail":{"message":"no such file"}}`
+	messages := `{"stream":"Step 1/2 : FROM scratch\n"}{"stream":"Step 2/2 : COPY a b\n"}` +
+		`{"errorDetail":{"message":"no such file"}}`
 	err := drain(strings.NewReader(messages))
 	if err == nil || !strings.Contains(err.Error(), "no such file") || !strings.Contains(err.Error(), "COPY a b") {
 		t.Errorf("the error is %v", err)
@@ -128,7 +129,8 @@ func TestWriteContext(t *testing.T) {
 	if modes["root/tmp/"] != 0o1777 || modes["program"] != 0o755 {
 		t.Errorf("modes are %v", modes)
 	}
-	if err := writeContext(io.Discard, []part{{name: "a", from: "/nowhere"}}); err == nil || !strings.Contains(err.Error(), "/nowhere") {
+	err := writeContext(io.Discard, []part{{name: "a", from: "/nowhere"}})
+	if err == nil || !strings.Contains(err.Error(), "/nowhere") {
 		t.Errorf("an absent file gives %v", err)
 	}
 }
@@ -145,7 +147,8 @@ func TestCassandraConf(t *testing.T) {
 		t.Fatal(err)
 	}
 	yaml := string(parts[0].data)
-	for _, part := range []string{"/var/lib/cassandra/data", "storage_port: 7000", "native_transport_port: 9042", "auto_snapshot: true"} {
+	for _, part := range []string{"/var/lib/cassandra/data", "storage_port: 7000",
+		"native_transport_port: 9042", "auto_snapshot: true"} {
 		if !strings.Contains(yaml, part) {
 			t.Errorf("cassandra.yaml does not hold %q", part)
 		}

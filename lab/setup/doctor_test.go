@@ -98,7 +98,8 @@ func TestDoctorSeesWhatIsNotThere(t *testing.T) {
 		{"cpus", func(p *probe) {
 			p.docker = func(context.Context) (Daemon, error) { return Daemon{CPUs: 2}, nil }
 		}, Warn, "2", "overcommitted"},
-		{"disk (cache)", func(p *probe) { p.free = func(string) (int64, error) { return 1 << 29, nil } }, Warn, "0.5 GiB", "LAB_CACHE"},
+		{"disk (cache)", func(p *probe) { p.free = func(string) (int64, error) { return 1 << 29, nil } },
+			Warn, "0.5 GiB", "LAB_CACHE"},
 		{"ports", func(p *probe) {
 			p.listen = func(address string) error {
 				if address == "127.0.0.2" {

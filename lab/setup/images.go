@@ -286,8 +286,8 @@ func (d *docker) importFolder(ctx context.Context, ref string, labels map[string
 	reader, writer := io.Pipe()
 	defer reader.Close()
 	var complaints bytes.Buffer
-	tar := exec.CommandContext(ctx, "tar", "--numeric-owner", "--exclude=./proc/*", "--exclude=./sys/*", "--exclude=./dev/*",
-		"--exclude=./var/cache/apt/*", "--exclude=./var/lib/apt/lists/*", "--exclude=./usr/share/doc/*",
+	tar := exec.CommandContext(ctx, "tar", "--numeric-owner", "--exclude=./proc/*", "--exclude=./sys/*",
+		"--exclude=./dev/*", "--exclude=./var/cache/apt/*", "--exclude=./var/lib/apt/lists/*", "--exclude=./usr/share/doc/*",
 		"--exclude=./usr/share/man/*", "--exclude=./usr/share/locale/*", "-C", root, "-c", ".")
 	tar.Stdout, tar.Stderr = writer, &complaints
 	tar.WaitDelay = time.Second

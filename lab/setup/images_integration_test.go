@@ -44,7 +44,8 @@ func main() {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		if _, err := d.api.ImageRemove(ctx, p.localRef(), client.ImageRemoveOptions{Force: true, PruneChildren: true}); err != nil {
+		options := client.ImageRemoveOptions{Force: true, PruneChildren: true}
+		if _, err := d.api.ImageRemove(ctx, p.localRef(), options); err != nil {
 			t.Errorf("remove the test's image: %v", err)
 		}
 	})

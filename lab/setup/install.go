@@ -139,10 +139,7 @@ func installDocker(ctx context.Context, need Need, say Say) error {
 		if len(catalog.Missing(name)) == 0 {
 			continue
 		}
-		err := error(errUnreachable)
-		if !unreachable {
-			err = d.pullProgram(ctx, name, need.Images[name], say)
-		}
+		err := d.pullProgram(ctx, name, need.Images[name], unreachable, say)
 		switch {
 		case err == nil:
 		case ctx.Err() != nil:
@@ -191,7 +188,8 @@ func canMake(name string) bool {
 	return err == nil && p.local != ""
 }
 
-func (d *docker) pullProgram(ctx context.Context, name, override string, say Say) error {
+// pullProgram pulls a program's image, unless no registry answered before.
+func (d *docker) pullProgram(ctx context.Context, name, override string, unreachable bool, say Say) error {
 	p, err := find(name)
 	if err != nil {
 		return err
@@ -200,8 +198,8 @@ func (d *docker) pullProgram(ctx context.Context, name, override string, say Say
 	if override != "" {
 		ref = override
 	}
-	if ref == "" {
-		return errUnreachable // it has no public image: it is made here
+	if ref == "" || unreachable { // without a public image it is made here
+		return fmt.Errorf("pull %s: %w", ref, errUnreachable)
 	}
 	return d.pull(ctx, ref, say)
 }

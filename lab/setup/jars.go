@@ -172,7 +172,8 @@ func fetchJars(ctx context.Context, cache string, java Java, maven string, say S
 		argv: []string{maven, "-B", "-Dstyle.color=never", "-Dmaven.repo.local=" + filepath.Join(work, "repository"),
 			jarPlugin, "-DoutputDirectory=" + lib},
 		env:   []string{"JAVA_HOME=" + javaHome(java)},
-		count: "files", isCount: func(line string) bool { return strings.HasPrefix(line, "Downloaded from") }, brief: downloaded,
+		count: "files", brief: downloaded,
+		isCount: func(line string) bool { return strings.HasPrefix(line, "Downloaded from") },
 	}.run(ctx, say)
 	if err != nil {
 		return err
@@ -194,7 +195,7 @@ func fetchJars(ctx context.Context, cache string, java Java, maven string, say S
 // downloaded is the file name in Maven's line "Downloaded from NAME: URL (size at rate)"; "" for other lines.
 func downloaded(line string) string {
 	fields := strings.Fields(line)
-	if len(fields) < 4 || !strings.HasSuffix(fields[0], "ed") && !strings.HasSuffix(fields[0], "ing") || fields[1] != "from" {
+	if len(fields) < 4 || !strings.HasPrefix(fields[0], "Download") || fields[1] != "from" {
 		return ""
 	}
 	return path.Base(fields[3])

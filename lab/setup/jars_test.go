@@ -65,7 +65,8 @@ func TestVerifyJarsNamesEveryMismatch(t *testing.T) {
 	if err == nil {
 		t.Fatal("a changed jar passed")
 	}
-	for _, part := range []string{"changed-1.jar: SHA-256 is ", "pinned is " + jars[1].sum, "absent-1.jar", "foreign-1.jar: not in"} {
+	for _, part := range []string{"changed-1.jar: SHA-256 is ", "pinned is " + jars[1].sum, "absent-1.jar",
+		"foreign-1.jar: not in"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the error does not hold %q:\n%v", part, err)
 		}

@@ -89,13 +89,15 @@ func TestFindJavaRefusesNewerOnes(t *testing.T) {
 	if err == nil {
 		t.Fatal("a Java that can't run Cassandra was taken")
 	}
-	for _, part := range []string{"Java 17", "/usr/bin/java is Java 24.0.1", "/usr/lib/jvm/java-21/bin/java is Java 21.0.2",
+	for _, part := range []string{"Java 17", "/usr/bin/java is Java 24.0.1",
+		"/usr/lib/jvm/java-21/bin/java is Java 21.0.2",
 		"JAVA_HOME", "/usr/lib/jvm/*"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the error does not hold %q:\n%v", part, err)
 		}
 	}
-	if _, err := machineWith(nil, "", nil).java(t.Context()); err == nil || !strings.Contains(err.Error(), "no Java at all") {
+	_, err = machineWith(nil, "", nil).java(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "no Java at all") {
 		t.Errorf("without any Java the error is %v", err)
 	}
 }
