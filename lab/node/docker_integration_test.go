@@ -320,6 +320,42 @@ func TestIntegrationDaemonThatStopsAnswering(t *testing.T) {
 	}
 }
 
+// LAB_KEEP in Docker: containers and network stay up after Close, and the next start leaves them.
+// Clean is not run here: it would end a stack that the user has kept.
+func TestIntegrationKeptContainersStayUp(t *testing.T) {
+	api := needDocker(t)
+	t.Setenv("LAB_CACHE", t.TempDir())
+	image := boxImage(t, api, false)
+	runID := fmt.Sprintf("kept%d", os.Getpid())
+	r, err := NewDocker(t.Context(), DockerOptions{RunID: runID, LogDir: t.TempDir(), Keep: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		left := containers{client: api, options: DockerOptions{RunID: runID}, network: "jaegerlab-" + runID}
+		if err := left.removeAll(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	n := start(t, r, Program{Name: "kept", Binary: Binary{Image: image}, Args: []string{"stubborn"}})
+	await(t, n, "ready")
+	if err := r.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if told, err := Sweep(t.Context(), Dead); err != nil || strings.Contains(strings.Join(told, "\n"), runID) {
+		t.Errorf("the next start told %q, %v", told, err)
+	}
+	found, err := labelled(t.Context(), api, runLabel+"="+runID)
+	if err != nil || len(found) != 2 {
+		t.Fatalf("after close: %v, %v", found, err)
+	}
+	for _, one := range found {
+		if remove, _ := one.judge(All, keptRuns()); !remove {
+			t.Errorf("clean would leave %s %s", one.kind, one.name)
+		}
+	}
+}
+
 // dockerLab is a lab process with one container up, until its daemon is lost.
 func dockerLab(runID, image, logs string) int {
 	ctx := context.Background()

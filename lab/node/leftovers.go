@@ -26,19 +26,23 @@ const (
 // and temporary folders by the state folder, containers and networks by label, where a Docker
 // daemon answers. It returns one line for each thing it removed or had to leave alone.
 func Sweep(ctx context.Context, scope Scope) ([]string, error) {
-	states, err := runStates()
-	if err != nil {
-		return nil, fmt.Errorf("look for leftovers: %w", err)
-	}
 	told, errs := sweepContainers(ctx, scope)
+	lines, err := sweepRuns(ctx, scope)
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return append(told, lines...), fmt.Errorf("remove leftovers: %w", err)
+	}
+	return append(told, lines...), nil
+}
+
+// sweepRuns ends what runs on record left as processes, cgroups and folders.
+func sweepRuns(ctx context.Context, scope Scope) (told []string, err error) {
+	states, err := runStates()
+	errs := []error{err}
 	for _, state := range states {
 		lines, err := state.sweep(ctx, scope)
 		told, errs = append(told, lines...), append(errs, err)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return told, fmt.Errorf("remove leftovers: %w", err)
-	}
-	return told, nil
+	return told, errors.Join(errs...)
 }
 
 // sweep ends one run's leftovers, if the scope reaches it.

@@ -39,7 +39,7 @@ func TestAReusedPIDIsLeftAlone(t *testing.T) {
 	if err := os.WriteFile(s.nodeFile("x"), []byte(entry), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if told, err := Sweep(t.Context(), All); err != nil || strings.Contains(strings.Join(told, " "), "process") {
+	if told, err := sweepRuns(t.Context(), All); err != nil || strings.Contains(strings.Join(told, " "), "process") {
 		t.Errorf("told %q, %v", told, err)
 	}
 	if !id.alive() {

@@ -45,7 +45,7 @@ func TestLeftoversOfAKilledLabAreEndedAndNamed(t *testing.T) {
 	end := killedLab(t, "live"+suffix, live, false)
 	defer func() {
 		end()
-		if told, err := Sweep(t.Context(), Dead); err != nil || len(told) == 0 || left(t) > 0 {
+		if told, err := sweepRuns(t.Context(), Dead); err != nil || len(told) == 0 || left(t) > 0 {
 			t.Errorf("sweep after the live lab's death: %q, %v", told, err)
 		}
 	}()
@@ -63,7 +63,7 @@ func TestLeftoversOfAKilledLabAreEndedAndNamed(t *testing.T) {
 	if !onRecord["dead"+suffix].alive() || !onRecord["live"+suffix].alive() {
 		t.Fatalf("nodes on record are not running: %v", onRecord)
 	}
-	told, err := Sweep(t.Context(), Dead)
+	told, err := sweepRuns(t.Context(), Dead)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestLeftoversOfAKilledLabAreEndedAndNamed(t *testing.T) {
 	if pids := marked("dead" + suffix); len(pids) > 0 {
 		t.Errorf("grandchildren live on: %v", pids)
 	}
-	if again, err := Sweep(t.Context(), Dead); err != nil || len(again) > 0 {
+	if again, err := sweepRuns(t.Context(), Dead); err != nil || len(again) > 0 {
 		t.Errorf("second sweep: %q, %v", again, err)
 	}
 }
@@ -95,10 +95,10 @@ func TestKeptStackIsEndedByCleanOnly(t *testing.T) {
 	if err := r.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Sweep(t.Context(), Dead); err != nil || ended(n) {
+	if _, err := sweepRuns(t.Context(), Dead); err != nil || ended(n) {
 		t.Fatalf("a kept node was ended: %v, %v", ended(n), err)
 	}
-	told, err := Sweep(t.Context(), All)
+	told, err := sweepRuns(t.Context(), All)
 	if err != nil || !strings.Contains(strings.Join(told, "\n"), "process kept") {
 		t.Errorf("told %q, %v", told, err)
 	}
