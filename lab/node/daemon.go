@@ -58,6 +58,9 @@ func connect(ctx context.Context) (api *client.Client, err error) {
 		return nil, fmt.Errorf("find the Docker daemon: %w (DOCKER_HOST names another one)", err)
 	}
 	host := found.DaemonHost()
+	if named := os.Getenv("DOCKER_HOST"); named != "" && named != host { // the library goes on looking elsewhere
+		return nil, fmt.Errorf("find the Docker daemon: none answers at %s, which DOCKER_HOST names", named)
+	}
 	if !localDaemon(host) {
 		return nil, fmt.Errorf("use the Docker daemon at %s: it is on another machine, and containers' ports are "+
 			"published on its loopback address only (unset DOCKER_HOST, or LAB_RUNTIME=process)", host)
