@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/tw"
 	"github.com/spf13/cobra"
 
 	"jaegerlab/lab/setup"
@@ -15,7 +16,7 @@ func doctorCommand() *cobra.Command {
 		Short: "check this machine: what it has, what the lab needs, and the remedy",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			table := tablewriter.NewTable(cmd.OutOrStdout())
+			table := tablewriter.NewTable(cmd.OutOrStdout(), tablewriter.WithRowAutoWrap(tw.WrapNormal), tablewriter.WithRowMaxWidth(36))
 			table.Header("check", "state", "have", "need", "remedy")
 			for _, check := range setup.Doctor(cmd.Context()) {
 				if err := table.Append(check.Name, string(check.State), check.Have, check.Need, check.Remedy); err != nil {

@@ -63,7 +63,7 @@ func TestReadmeCommandsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, target := range found(`make ([a-z-]+)`, text) {
+	for _, target := range found("(?m)(?:^|`)make ([a-z-]+)", text) {
 		if !regexp.MustCompile(`(?m)^` + target + `:`).Match(makefile) {
 			t.Errorf("README.md shows make %s, which is no target", target)
 		}
