@@ -25,6 +25,7 @@ func (f *Folder) Save(r Record) error {
 	if err := r.check(); err != nil {
 		return fmt.Errorf("save %s: %w", path, err)
 	}
+	r.Seal = noSeal
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		if field := notFinite(reflect.ValueOf(r), "record"); field != "" {
@@ -32,7 +33,7 @@ func (f *Folder) Save(r Record) error {
 		}
 		return fmt.Errorf("save %s: %w", path, err)
 	}
-	if err := WriteFile(path, append(data, '\n')); err != nil {
+	if err := WriteFile(path, sealed(append(data, '\n'))); err != nil {
 		return err
 	}
 	return f.point()
@@ -115,6 +116,7 @@ func decode(data []byte) (Record, error) {
 	if err := json.Unmarshal(whole, &r); err != nil {
 		return Record{}, fmt.Errorf("it is not a record of version %d: %w", *head.Version, err)
 	}
+	r.Seal = "" // it is the file's, not the comparison's
 	return r, r.check()
 }
 

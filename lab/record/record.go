@@ -31,6 +31,8 @@ type Record struct {
 	LeftOut  []LeftOut `json:"left_out,omitempty"` // default arms that can't run here, and why
 	Runs     []Run     `json:"runs"`
 	Warnings []string  `json:"warnings,omitempty"`
+
+	Seal string `json:"seal"` // of the file, made by Save and checked by CheckSeal; empty in memory
 }
 
 // LeftOut is an arm that was not run, with the reason.
@@ -64,6 +66,7 @@ type Run struct {
 	Collector     Collector    `json:"collector"`
 	Client        string       `json:"client"`
 	Monitoring    []Program    `json:"monitoring"`
+	HostLoad      *float64     `json:"host_load"`       // tasks that ran or waited on the machine just before the load, its one-minute average
 	LimitsInForce bool         `json:"limits_in_force"` // every node's limits were read back and are as the profile says
 	Overcommitted bool         `json:"overcommitted"`   // fewer CPUs than the profile's hosts together
 
@@ -95,7 +98,8 @@ type Run struct {
 
 	Counters []Counter `json:"counters"`
 	Nodes    []Node    `json:"nodes"`
-	Series   string    `json:"series,omitempty"` // file of the per-second series
+	Series   string    `json:"series,omitempty"`    // file of the per-second series
+	Backlog  *float64  `json:"compactions_pending"` // of all database nodes, after the drain; null where no node says
 	Verdict  Verdict   `json:"verdict"`
 	Reasons  []string  `json:"reasons,omitempty"` // why the verdict is what it is
 	Warnings []string  `json:"warnings,omitempty"`
@@ -164,6 +168,10 @@ type Engine struct {
 	Replication string   `json:"replication"`           // of the keyspace, as the server reports it
 	Differences []string `json:"differences,omitempty"` // from what the official image ships
 	Image       string   `json:"image,omitempty"`
+
+	// Settings are what the server says of settings that decide results: commit-log sync and disk
+	// among them, flat and named alike for every engine.
+	Settings map[string]string `json:"settings,omitempty"`
 }
 
 // Collector is the Jaeger of a run and all its settings.

@@ -61,6 +61,13 @@ func (b Backend) String() string {
 type Spec struct {
 	Experiment string `json:"experiment"`
 
+	// Treatment names what the arms are meant to differ in: TreatEngine, TreatCollector, TreatClient.
+	// Whatever else differs is a confounder, and then no winner is named. Empty = nothing may differ;
+	// null = not declared.
+	Treatment []string `json:"treatment"`
+	// Copies runs every arm as so many arms, for the experiment that compares an arm with itself; 0 = 1.
+	Copies int `json:"copies,omitempty"`
+
 	Runtime     Runtime   `json:"runtime"`
 	Backends    []Backend `json:"backends"`
 	Named       bool      `json:"named"`      // the user named the backends: one that can't run is an error, not left out
@@ -100,11 +107,23 @@ type Arm struct {
 	Client      string  `json:"client"`
 	Profile     Profile `json:"profile"`
 	Replication int     `json:"replication"`
+	Label       string  `json:"label,omitempty"` // tells copies of one arm apart: "a", "b"
 }
+
+// What an experiment may declare as its treatment.
+const (
+	TreatEngine    = "engine" // and node count, and with the engine its version
+	TreatCollector = "collector"
+	TreatClient    = "client"
+)
 
 // Name spells the arm in full, as tables and folders show it: "cassandra:2 v2 otlp-grpc".
 func (a Arm) Name() string {
-	return strings.Join([]string{a.Backend.String(), a.Collector, a.Client}, " ")
+	name := strings.Join([]string{a.Backend.String(), a.Collector, a.Client}, " ")
+	if a.Label != "" {
+		name += " " + a.Label
+	}
+	return name
 }
 
 // Arms returns the product of backends, collectors and clients, in the order they were named.
@@ -113,7 +132,13 @@ func (s Spec) Arms() []Arm {
 	for _, b := range s.Backends {
 		for _, collector := range s.Collectors {
 			for _, client := range s.Clients {
-				arms = append(arms, Arm{Backend: b, Collector: collector, Client: client, Profile: s.Profile, Replication: s.Replication})
+				arm := Arm{Backend: b, Collector: collector, Client: client, Profile: s.Profile, Replication: s.Replication}
+				for i := range max(s.Copies, 1) {
+					if s.Copies > 1 {
+						arm.Label = string(rune('a' + i))
+					}
+					arms = append(arms, arm)
+				}
 			}
 		}
 	}
