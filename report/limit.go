@@ -1,0 +1,320 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"jaegerlab/lab/record"
+	"jaegerlab/lab/spec"
+)
+
+// LimitKind names what held a run back.
+type LimitKind string
+
+// The kinds. Disk is not among them: no cgroup that the lab reads says how long a node waited
+// for it; it shows as a store's write latency beside an idle CPU.
+const (
+	LimitMemory     LimitKind = "memory"           // the kernel killed for want of it
+	LimitGenerator  LimitKind = "generator"        // the load node had no CPU left
+	LimitCollector  LimitKind = "collector CPU"    // the collector had none left
+	LimitThrottling LimitKind = "throttling"       // a database node waited for its quota
+	LimitStalled    LimitKind = "stalled node"     // a database node used no CPU at all for long
+	LimitNodeCPU    LimitKind = "node CPU"         // database nodes had none left
+	LimitHost       LimitKind = "host CPU"         // the machine had none left, and is smaller than the profile's hosts
+	LimitWriters    LimitKind = "writes in flight" // the collector's writers were all busy, each write was quick
+	LimitLatency    LimitKind = "store latency"    // the collector's writers were all busy, each write was slow
+	LimitQueue      LimitKind = "collector queue"  // its queue was full and nobody knows why
+	LimitNotFound   LimitKind = "not found"        // nothing that is measured was near its end
+	LimitNotKnown   LimitKind = "not known"        // too little was recorded
+)
+
+// Limit is what held a run back, with the evidence.
+type Limit struct {
+	Kind     LimitKind
+	Node     string   // whose; "" = no single node's
+	Evidence []string // figures that say so, and what else was near its end
+}
+
+// Text is the limit as tables show it: "node CPU: cassandra-1".
+func (l Limit) Text() string {
+	if l.Node == "" {
+		return string(l.Kind)
+	}
+	return string(l.Kind) + ": " + l.Node
+}
+
+// BeforeStore reports whether spans were held back before they could reach the store, so that the
+// run says nothing of it.
+func (l Limit) BeforeStore() bool {
+	switch l.Kind {
+	case LimitGenerator, LimitCollector, LimitWriters, LimitQueue:
+		return true
+	}
+	return false
+}
+
+// From where on something counts as used up: shares of what it is given.
+const (
+	cpuFull       = 0.90 // a node's or the machine's CPU
+	throttledLong = 0.20 // of the time
+	stalledLong   = 0.20 // of the window
+	writersBusy   = 0.75 // on average: a mean of 1 is never seen
+	queueFull     = 0.90 // of its capacity
+	queueLong     = 0.50 // of the samples
+	slowWriteMS   = 10.0 // mean of one statement, above which a store with many writers is called slow
+	fewWriters    = 10   // fewer are never taken for a slow store
+	unevenNodes   = 0.25 // difference of two nodes' CPU that is worth a note
+)
+
+// LimitOf names what held a run back: a pure function of what was recorded. Series may be nil.
+// Figures of CPU are of the time from before the load to the window's end.
+func LimitOf(host record.Host, run record.Run, series Series) Limit {
+	if run.WindowS <= 0 || len(run.Nodes) == 0 {
+		return Limit{Kind: LimitNotKnown, Evidence: []string{"the run has no usage of its nodes"}}
+	}
+	s := suspects{host: host, run: run, series: series, busyS: run.WindowS + float64(run.Load.WarmupS)}
+	s.memory()
+	s.nodes()
+	s.database()
+	s.machine()
+	s.writers()
+	s.queue()
+	if len(s.found) == 0 {
+		return Limit{Kind: LimitNotFound, Evidence: s.seen}
+	}
+	limit := s.found[0]
+	for _, other := range s.found[1:] {
+		limit.Evidence = append(limit.Evidence, "also "+other.Text()+": "+strings.Join(other.Evidence, "; "))
+	}
+	return limit
+}
+
+// suspects collects limits, the most certain first, and what was looked at in vain.
+type suspects struct {
+	host   record.Host
+	run    record.Run
+	series Series
+	busyS  float64
+	found  []Limit
+	seen   []string
+}
+
+func (s *suspects) name(kind LimitKind, node string, evidence ...string) {
+	s.found = append(s.found, Limit{Kind: kind, Node: node, Evidence: evidence})
+}
+
+func (s *suspects) memory() {
+	for _, n := range s.run.Nodes {
+		if n.OOMKills != nil && *n.OOMKills > 0 {
+			s.name(LimitMemory, n.Name, fmt.Sprintf("%d out-of-memory kills under a limit of %d MiB", *n.OOMKills,
+				limitsOf(n).MemoryBytes>>20))
+		}
+	}
+}
+
+// limitsOf is what holds for a node: what was read back, or what was asked for.
+func limitsOf(n record.Node) spec.Limits {
+	if n.InForce != nil {
+		return *n.InForce
+	}
+	return n.Asked
+}
+
+// cpus is how many CPUs a node may use at once.
+func (s *suspects) cpus(n record.Node) float64 {
+	switch l := limitsOf(n); {
+	case l.CPUs > 0:
+		return l.CPUs
+	case len(l.CPUSet) > 0:
+		return float64(len(l.CPUSet))
+	}
+	return float64(s.host.CPUs)
+}
+
+// nodes looks at the load node and the collector.
+func (s *suspects) nodes() {
+	for _, n := range s.run.Nodes {
+		kind := LimitGenerator
+		switch n.Host {
+		case spec.LoadHost:
+		case spec.CollectorHost:
+			kind = LimitCollector
+		default:
+			continue
+		}
+		text, full := s.cpuOf(n)
+		if full {
+			if kind == LimitCollector && s.run.Spec.Backend.Engine.Embedded() {
+				text += fmt.Sprintf("; %s runs inside it", s.run.Spec.Backend.Engine)
+			}
+			s.name(kind, "", text)
+			continue
+		}
+		s.seen = append(s.seen, text)
+	}
+}
+
+// cpuOf says what a node used of its CPUs, and whether that was all.
+func (s *suspects) cpuOf(n record.Node) (text string, full bool) {
+	if n.CPUSeconds == nil || s.cpus(n) <= 0 {
+		return n.Name + ": CPU not known", false
+	}
+	used, given := *n.CPUSeconds/s.busyS, s.cpus(n)
+	text = fmt.Sprintf("%s used %.2f of %s CPUs", n.Name, used, short(given))
+	full = used >= cpuFull*given
+	if n.ThrottledS != nil && *n.ThrottledS > 0 {
+		text += fmt.Sprintf(", throttled for %.1f of %.1f s", *n.ThrottledS, s.busyS)
+		full = full || *n.ThrottledS >= throttledLong*s.busyS
+	}
+	return text, full
+}
+
+func short(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+func databaseNodes(run record.Run) (nodes []record.Node) {
+	for _, n := range run.Nodes {
+		if n.Host == spec.DatabaseHost {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// database looks at each database node, and at all of those that share CPUs.
+func (s *suspects) database() {
+	used := map[string]float64{}
+	most := map[string]record.Node{}
+	for _, n := range databaseNodes(s.run) {
+		s.stalled(n)
+		text, full := s.cpuOf(n)
+		switch {
+		case full && n.ThrottledS != nil && *n.ThrottledS >= throttledLong*s.busyS:
+			s.name(LimitThrottling, n.Name, text)
+		case full:
+			s.name(LimitNodeCPU, n.Name, text)
+		default:
+			s.seen = append(s.seen, text)
+		}
+		if n.CPUSeconds == nil || full || limitsOf(n).CPUs > 0 {
+			continue
+		}
+		set := fmt.Sprint(limitsOf(n).CPUSet)
+		used[set] += *n.CPUSeconds / s.busyS
+		if last, ok := most[set]; !ok || *n.CPUSeconds > *last.CPUSeconds {
+			most[set] = n
+		}
+	}
+	for set, sum := range used {
+		if n := most[set]; sum >= cpuFull*s.cpus(n) && s.cpus(n) > 0 {
+			s.name(LimitNodeCPU, n.Name, fmt.Sprintf("database nodes used %.2f of the %s CPUs that they share, %s the most",
+				sum, short(s.cpus(n)), n.Name))
+		}
+	}
+}
+
+// stalled finds a node that was frozen: even an idle server uses some CPU every second.
+func (s *suspects) stalled(n record.Node) {
+	still, watched := s.series.standstill(SeriesKey{n.Name, "cpu"}, s.run.WindowS)
+	if watched > 0 && still >= stalledLong*watched {
+		s.name(LimitStalled, n.Name, fmt.Sprintf("%s used no CPU at all for %.0f of %.0f s of the window", n.Name, still, watched))
+	}
+}
+
+// machine looks at all nodes together, on a machine that is smaller than the profile's hosts.
+func (s *suspects) machine() {
+	var sum float64
+	for _, n := range s.run.Nodes {
+		if n.CPUSeconds != nil {
+			sum += *n.CPUSeconds / s.busyS
+		}
+	}
+	text := fmt.Sprintf("all nodes together used %.2f of the machine's %d CPUs", sum, s.host.CPUs)
+	if s.host.CPUs > 0 && sum >= cpuFull*float64(s.host.CPUs) {
+		if s.run.Overcommitted {
+			text += ", which are fewer than the profile's hosts have together (overcommitted)"
+		}
+		s.name(LimitHost, "", text)
+		return
+	}
+	s.seen = append(s.seen, text)
+}
+
+// writers compares writes in flight with how many the collector can have: Little's law, writes in
+// flight = time that all writes took together / time in which they were made.
+func (s *suspects) writers() {
+	w := writesOf(s.run)
+	if w.inFlight == nil {
+		return
+	}
+	text := fmt.Sprintf("%.2f statements in flight on average, %.1f ms each", *w.inFlight, *w.latencyMS)
+	if w.writers == nil {
+		s.seen = append(s.seen, text+"; how many the collector can have is not known")
+		return
+	}
+	text = fmt.Sprintf("%.2f of at most %d writes in flight on average, %.1f ms each", *w.inFlight, *w.writers, *w.latencyMS)
+	if w.ceiling != nil {
+		text += fmt.Sprintf(", %.1f statements a span: at most %.0f spans/s", *s.run.WriteStatementsPerSpan, *w.ceiling)
+	}
+	switch {
+	case *w.inFlight < writersBusy*float64(*w.writers):
+		s.seen = append(s.seen, text)
+	case *w.writers < fewWriters || *w.latencyMS < slowWriteMS:
+		s.name(LimitWriters, "", text)
+	default:
+		s.name(LimitLatency, "", text)
+	}
+}
+
+// queue looks for a full queue that busy writers don't explain.
+func (s *suspects) queue() {
+	capacity := counter(s.run, "queue_capacity")
+	if capacity == nil || *capacity <= 0 {
+		return
+	}
+	full, n := 0, 0
+	for _, name := range s.run.Nodes {
+		if name.Host != spec.CollectorHost {
+			continue
+		}
+		for _, sample := range s.series.within(SeriesKey{name.Name, "queue_size"}, s.run.WindowS) {
+			if n++; sample.Value >= queueFull**capacity {
+				full++
+			}
+		}
+	}
+	if n == 0 {
+		return
+	}
+	text := fmt.Sprintf("the collector's queue of %.0f spans was full in %d of %d samples", *capacity, full, n)
+	if float64(full) >= queueLong*float64(n) {
+		if i := slices.IndexFunc(s.found, func(l Limit) bool { return l.Kind != LimitHost }); i >= 0 {
+			s.found[i].Evidence = append(s.found[i].Evidence, text) // it has a cause
+			return
+		}
+		s.name(LimitQueue, "", text)
+		return
+	}
+	s.seen = append(s.seen, text)
+}
+
+// imbalance says how unlike the database nodes of a run were; "" when they were alike.
+func imbalance(run record.Run) string {
+	var parts []string
+	least, most := -1.0, 0.0
+	for _, n := range databaseNodes(run) {
+		if n.CPUSeconds == nil {
+			return ""
+		}
+		parts = append(parts, fmt.Sprintf("%s %.1f", n.Name, *n.CPUSeconds))
+		most = max(most, *n.CPUSeconds)
+		if least < 0 || *n.CPUSeconds < least {
+			least = *n.CPUSeconds
+		}
+	}
+	if len(parts) < 2 || most <= 0 || (most-least)/most < unevenNodes {
+		return ""
+	}
+	return "uneven nodes, CPU seconds: " + strings.Join(parts, ", ")
+}

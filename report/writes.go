@@ -1,0 +1,105 @@
+package report
+
+import (
+	"strconv"
+	"strings"
+
+	"jaegerlab/lab/record"
+)
+
+// writes is what the collector's counters say of its writes to a CQL store; nil = not known.
+type writes struct {
+	inFlight  *float64 // statements, on average over load and drain
+	latencyMS *float64 // mean of one statement
+	writers   *int     // how many can be in flight: each writes one span's statements in turn
+	ceiling   *float64 // spans/s that so many writers can store at this latency
+	predicted *float64 // statements a span, from the content and Jaeger's schema
+}
+
+func counter(run record.Run, name string) *float64 {
+	for _, c := range run.Counters {
+		if c.Name == name {
+			return c.Value
+		}
+	}
+	return nil
+}
+
+func writesOf(run record.Run) writes {
+	w := writes{writers: writersOf(run), predicted: predictedStatements(run)}
+	sum, count := counter(run, "write_latency_sum"), counter(run, "write_latency_count")
+	if sum == nil || count == nil || *count == 0 || run.DrainS == nil || run.WindowS <= 0 {
+		return w
+	}
+	inFlight := *sum / (run.WindowS + float64(run.Load.WarmupS) + *run.DrainS)
+	latency := 1000 * *sum / *count
+	w.inFlight, w.latencyMS = &inFlight, &latency
+	if w.writers != nil && run.WriteStatementsPerSpan != nil && latency > 0 && *run.WriteStatementsPerSpan > 0 {
+		ceiling := float64(*w.writers) / (*run.WriteStatementsPerSpan * latency / 1000)
+		w.ceiling = &ceiling
+	}
+	return w
+}
+
+// Consumers of the queue that OTLP goes through in Jaeger 1.76, which nothing configures.
+const v1OTLPConsumers = 10
+
+// writersOf reads from the collector's settings how many spans it writes at once. Jaeger v2
+// without a queue has one writer behind a batch processor, and without that one for each request.
+func writersOf(run record.Run) *int {
+	settings := run.Collector.Settings
+	number := func(suffix string) *int {
+		for key, value := range settings {
+			if key == suffix || strings.HasSuffix(key, "."+suffix) {
+				if n, err := strconv.Atoi(value); err == nil {
+					return &n
+				}
+			}
+		}
+		return nil
+	}
+	if workers := number("COLLECTOR_NUM_WORKERS"); workers != nil {
+		if strings.HasPrefix(run.Client, "otlp") {
+			n := v1OTLPConsumers
+			return &n
+		}
+		return workers
+	}
+	exporter := "config.exporters.jaeger_storage_exporter"
+	if _, ok := settings[exporter+".trace_storage"]; !ok {
+		return nil
+	}
+	if settings[exporter+".queue.enabled"] == "true" {
+		return number("queue.num_consumers")
+	}
+	for key, value := range settings {
+		if strings.HasPrefix(key, "config.service.pipelines.traces.processors") && strings.Contains(value, "batch") {
+			one := 1
+			return &one
+		}
+	}
+	n := run.Load.Concurrency
+	return &n
+}
+
+// predictedStatements is U + 5: one insert into traces, service_name_index and
+// service_operation_index each, two into duration_index, and one into tag_index for each of the
+// U distinct tags (internal/storage/v1/cassandra/spanstore/writer.go of Jaeger 1.76 and 2.13).
+// v1 adds the tag internal.span.format. nil where the client adds tags that the lab does not
+// choose, or the settings switch an index off.
+func predictedStatements(run record.Run) *float64 {
+	if run.Spec.Backend.Engine.Embedded() || run.Client == "jaeger-client" {
+		return nil
+	}
+	for key, value := range run.Collector.Settings {
+		if (strings.Contains(key, ".index.") || strings.Contains(key, "CASSANDRA_INDEX")) && value != "true" {
+			return nil
+		}
+	}
+	const withoutTags = 5
+	n := float64(run.Load.TagsCount + run.Load.ResourceAttributes + withoutTags)
+	if _, v1 := run.Collector.Settings["env.COLLECTOR_NUM_WORKERS"]; v1 {
+		n++
+	}
+	return &n
+}
