@@ -382,9 +382,9 @@ func (r *round) salvage(ctx context.Context) {
 	}
 	if r.usage != nil && r.book == nil && r.Load.Exit() == "" {
 		note(r.remote.Stop(ctx, 0))
-		if err := r.collectOutcomes(ctx); err != nil {
-			note(err)
-		}
+		_, err := r.remote.Wait(ctx, progressEvery, nil) // its totals are complete only when it is done
+		note(err)
+		note(r.collectOutcomes(ctx))
 	}
 	if r.book != nil && r.run.Ledger.Generated == 0 {
 		r.judge(backend.ReadResult{})
