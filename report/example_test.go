@@ -42,6 +42,23 @@ func ledgerOf(acked, missing int64) record.Ledger {
 	}
 }
 
+// latencyOf is a distribution of 100 values with this median, 99th percentile and maximum, in ms.
+func latencyOf(p50, p99, most int64) *record.Latency {
+	hist := record.NewLatencyHistogram()
+	for i := range int64(100) {
+		ms := p50
+		switch {
+		case i == 99:
+			ms = most
+		case i >= 50:
+			ms = p50 + (p99-p50)*(i-49)/49
+		}
+		_ = hist.RecordValue(ms * 1000) // all are in its range
+	}
+	latency, _ := record.NewLatency(hist)
+	return latency
+}
+
 func cassandraRun(acked, missing, inWindow int64) record.Run {
 	arm := spec.Arm{Backend: spec.Backend{Engine: spec.Cassandra, Nodes: 2}, Collector: "v2", Client: "otlp-grpc", Profile: spec.T2, Replication: 1}
 	run := record.Run{
@@ -55,11 +72,11 @@ func cassandraRun(acked, missing, inWindow int64) record.Run {
 		Sent:   record.Sent{Requests: acked / 11, Bytes: 1 << 20, CPUSeconds: 12.25, RetryRule: "OTLP's retryable codes, 5 attempts"},
 		Ledger: ledgerOf(acked, missing), StoredInWindow: ptr(inWindow), StoredInWindowSource: "write time",
 		SavedInWindowCounter: ptr(inWindow + 120), SavedInWindowSource: "jaeger_storage_inserts", StoredAfterDrain: ptr(acked - missing),
-		DrainS: ptr(3.21), StoredPerS: ptr(float64(inWindow) / 60), SendToStore: &record.Latency{N: acked - missing, P50: 180.25, P99: 1234.5, Max: 2000},
-		Request: &record.Latency{N: acked / 11, P50: 110.5, P99: 640, Max: 900}, ReadBackS: ptr(2.5), Ranges: &record.Ranges{Asked: 256, Read: 256},
+		DrainS: ptr(3.21), StoredPerS: ptr(float64(inWindow) / 60), SendToStore: latencyOf(180, 1234, 2000),
+		Request: latencyOf(110, 640, 900), ReadBackS: ptr(2.5), Ranges: &record.Ranges{Asked: 256, Read: 256},
 		StartToLoadS: 58.5, WriteStatementsPerSpan: ptr(17.0), Verdict: record.Whole,
 		Counters: []record.Counter{{Name: "saved", Metric: "jaeger_storage_inserts", Value: ptr(float64(acked - missing))}, {Name: "dropped"}},
-		Nodes: []record.Node{{Name: "cassandra-1", Asked: spec.Limits{CPUSet: []int{0, 1}, CPUShares: 512, MemoryBytes: 3 << 29}, Enforced: true,
+		Nodes: []record.Node{{Name: "cassandra-1", Host: spec.DatabaseHost, Asked: spec.Limits{CPUSet: []int{0, 1}, CPUShares: 512, MemoryBytes: 3 << 29}, Enforced: true,
 			CPUSeconds: ptr(41.5), ThrottledS: ptr(0.0), MemoryBytes: ptr(int64(900 << 20)), MemoryPeakBytes: ptr(int64(1100 << 20)), OOMKills: ptr(int64(0)),
 			Log: "cassandra-2-v2-otlp-grpc-round-1/logs/cassandra-1.log"}},
 		Files: []record.File{{Path: "cassandra-2-v2-otlp-grpc-round-1/rows.csv.gz", SHA256: "00ff", Bytes: 1234567}},

@@ -8,33 +8,90 @@ import (
 	"jaegerlab/lab/record"
 )
 
-// headline is one row for each arm: its figures, or with several rounds their medians and ranges.
-func (b *builder) headline(r record.Record, all []arm, s source) {
-	columns := []Column{colArm, colEngine}
+// headline is one row for each arm: its figures, or with several rounds their medians.
+func (b *builder) headline(r record.Record, all []arm, s source, limits map[string]Limit) {
+	columns := []Column{colArm}
 	rounds := severalRounds(r, all)
 	if rounds {
 		columns = append(columns, colRounds)
 	}
-	columns = append(columns, s.column)
-	alsoByWriteTime := s.column.Title != byWriteTime.column.Title && len(lacking(all, byWriteTime)) < len(all)
-	columns = append(columns, colPerSecond)
-	if alsoByWriteTime {
-		columns = append(columns, colStoredInWindow)
-	}
-	columns = append(columns, colAcked, colMissing, colStoredAfterDrain, colDrain, colStoreP50, colStoreP99, colVerdict)
-	b.begin("Stored", columns...)
+	b.begin("Stored", append(columns, s.column, colPerSecond, colMissing, colStoredAfterDrain, colVerdict, colLimit)...)
 	for _, a := range all {
-		cells := []Cell{b.armCell(a), b.engineCell(a)}
+		cells := []Cell{b.armCell(a)}
 		if rounds {
 			cells = append(cells, roundsCell(a))
 		}
 		f := figures{b: b, runs: a.measured()}
-		cells = append(cells, f.whole(s.value, s.why), f.show(s.perSecond, 1, s.why))
-		if alsoByWriteTime {
-			cells = append(cells, f.whole(byWriteTime.value, byWriteTime.why))
+		b.row(append(cells, f.whole(s.value, s.why), f.show(s.perSecond, 1, s.why), f.missing(), f.afterDrain(),
+			b.verdictCell(a), b.limitCell(a, limits))...)
+	}
+}
+
+// limitCell names what held an arm's runs back, with the evidence of the first run of each kind.
+func (b *builder) limitCell(a arm, limits map[string]Limit) Cell {
+	counts := map[string]int{}
+	var order, evidence []string
+	for _, run := range a.measured() {
+		limit := limits[run.Folder]
+		text := limit.Text()
+		if counts[text]++; counts[text] == 1 {
+			order = append(order, text)
+			evidence = append(evidence, inRound(a, run, limit.sentence()))
 		}
-		cells = append(cells, f.ledgerCells()...)
-		b.row(append(cells, b.verdictCell(a))...)
+		if uneven := imbalance(run); uneven != "" {
+			evidence = append(evidence, inRound(a, run, uneven))
+		}
+	}
+	if len(order) == 0 {
+		return b.unknown("no run of this arm was measured to its end")
+	}
+	if len(order) > 1 {
+		for i, text := range order {
+			order[i] = fmt.Sprintf("%s %d", text, counts[text])
+		}
+	}
+	for i, text := range order {
+		order[i] = strings.Join(breakAt(text, limitWidth), "\n")
+	}
+	plain := strings.ReplaceAll(strings.Join(order, ", "), "\n", " ")
+	return b.notes(Cell{Text: strings.Join(order, "\n"), Plain: plain}, evidence)
+}
+
+const limitWidth = 18 // characters of a limit before it is broken at a space
+
+// armsTable says what each arm really was, and what it stored for what it was given.
+func (b *builder) armsTable(r record.Record, all []arm, s source) {
+	b.begin("Arms", colArm, colEngine, colStoreCPU, colPerCPU, colPerGB)
+	per := map[string]Quantity{}
+	for _, q := range Quantities(s) {
+		per[q.Name] = q
+	}
+	for _, a := range all {
+		f := figures{b: b, runs: a.measured()}
+		b.row(armName(a.asked()), b.engineCell(a),
+			f.show(storeCPU, 1, func(record.Run) string { return "no cgroup of a database node could be read" }),
+			f.show(per["per_database_cpu"].Value, 1, func(record.Run) string {
+				return "the CPU of the database's nodes, or the compared figure, is not known"
+			}),
+			f.show(per["per_gb"].Value, 0, func(record.Run) string {
+				return "nothing limits the memory of the database's nodes, or the compared figure is not known"
+			}))
+	}
+}
+
+// times is one row for each arm: what else was stored when, and how long things took.
+func (b *builder) times(all []arm, s source) {
+	other := byWriteTime
+	if s.column.Title == byWriteTime.column.Title {
+		other = byCounter
+	}
+	b.begin("Times", colArm, other.column, colAcked, colDrain, colStoreP50, colStoreP99, colRequestP50, colRequestP99)
+	for _, a := range all {
+		f := figures{b: b, runs: a.measured()}
+		cells := []Cell{armName(a.asked()), f.whole(other.value, other.why),
+			f.whole(func(run record.Run) *int64 { return known(run, run.Ledger.Acked) }, noLedger), f.drain()}
+		cells = append(cells, f.percentiles(sendToStore, noLatency)...)
+		b.row(append(cells, f.percentiles(request, noRequest)...)...)
 	}
 }
 
@@ -99,7 +156,11 @@ func (b *builder) engineCell(a arm) Cell {
 		c = b.note(c, standInText(run))
 	}
 	if len(e.Differences) > 0 {
-		c = b.note(c, "differs from what the official image ships: "+strings.Join(e.Differences, "; "))
+		ships := "differs from what the official image ships: "
+		if run.Spec.Backend.Engine.Embedded() {
+			ships = "set by the lab, beside the store's defaults: "
+		}
+		c = b.note(c, ships+strings.Join(e.Differences, "; "))
 	}
 	if e.Image != "" && strings.HasPrefix(e.Image, "jaegerlab/") {
 		c = b.note(c, "runs a locally built image: "+e.Image)
@@ -148,9 +209,12 @@ func (f figures) show(value func(record.Run) *float64, decimals int, why func(re
 	}
 	c := fixed(s.median, decimals)
 	if s.of > 1 {
-		least, most := fixed(s.least, decimals), fixed(s.most, decimals)
+		least, most, brackets := fixed(s.least, decimals), fixed(s.most, decimals), "()"
+		if s.interval {
+			brackets = "[]"
+		}
 		if least.Text != most.Text {
-			c.Text += "\n(" + least.Text + " to " + most.Text + ")"
+			c.Text += "\n" + brackets[:1] + least.Text + " to " + most.Text + brackets[1:]
 		}
 	}
 	if s.n < s.of {
@@ -159,22 +223,27 @@ func (f figures) show(value func(record.Run) *float64, decimals int, why func(re
 	return c
 }
 
-// ledgerCells are acked ... send to store p99.
-func (f figures) ledgerCells() []Cell {
+func (f figures) missing() Cell {
+	if len(f.runs) > 1 { // an exact count: what is missing in one round is not made up for by another
+		if values, all := quantityMissing.values(f.runs); all {
+			return fixed(sum(values), 0)
+		}
+	}
 	missing := f.whole(func(run record.Run) *int64 { return known(run, run.Ledger.Missing) }, noLedger)
 	if slices.ContainsFunc(f.runs, missingIsBound) && len(f.runs) == 1 && missing.Plain != "" {
 		missing = f.b.note(bound("<=", missing), "at most: "+strings.Join(f.runs[0].Reasons, "; "))
 	}
-	return []Cell{
-		f.whole(func(run record.Run) *int64 { return known(run, run.Ledger.Acked) }, noLedger),
-		missing,
-		f.whole(func(run record.Run) *int64 { return run.StoredAfterDrain }, whyPartial),
-		f.show(func(run record.Run) *float64 { return run.DrainS }, 1, func(record.Run) string {
-			return "the drain's bound was reached before everything stood still"
-		}),
-		f.show(latency(func(l record.Latency) float64 { return l.P50 }), 1, noLatency),
-		f.show(latency(func(l record.Latency) float64 { return l.P99 }), 1, noLatency),
-	}
+	return missing
+}
+
+func (f figures) afterDrain() Cell {
+	return f.whole(func(run record.Run) *int64 { return run.StoredAfterDrain }, whyPartial)
+}
+
+func (f figures) drain() Cell {
+	return f.show(func(run record.Run) *float64 { return run.DrainS }, 1, func(record.Run) string {
+		return "the drain's bound was reached before everything stood still"
+	})
 }
 
 // missingIsBound reports whether missing spans may yet turn out to be stored.
@@ -190,16 +259,6 @@ func known(run record.Run, value int64) *int64 {
 }
 
 func noLedger(record.Run) string { return "the run has no ledger" }
-
-func latency(value func(record.Latency) float64) func(record.Run) *float64 {
-	return func(run record.Run) *float64 {
-		if run.SendToStore == nil {
-			return nil
-		}
-		v := value(*run.SendToStore)
-		return &v
-	}
-}
 
 func noLatency(run record.Run) string { return "send-to-store latency: " + noWriteTime(run) }
 

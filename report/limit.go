@@ -45,6 +45,18 @@ func (l Limit) Text() string {
 	return string(l.Kind) + ": " + l.Node
 }
 
+// sentence is the limit with its evidence.
+func (l Limit) sentence() string {
+	what := "held back by " + l.Text()
+	switch l.Kind {
+	case LimitNotFound:
+		what = "what held it back was not found"
+	case LimitNotKnown:
+		what = "what held it back is not known"
+	}
+	return what + ": " + strings.Join(l.Evidence, "; ")
+}
+
 // BeforeStore reports whether spans were held back before they could reach the store, so that the
 // run says nothing of it.
 func (l Limit) BeforeStore() bool {

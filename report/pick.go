@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"jaegerlab/lab/record"
+	"jaegerlab/report/stat"
 )
 
 // arm is one side of the comparison with all its runs, in the order they were made.
@@ -120,9 +121,11 @@ func (s source) perSecond(run record.Run) *float64 {
 	return &rate
 }
 
-// spread is median and range of the known values of several rounds.
+// spread is the median of the known values of several rounds, with its 95 % interval, or with too
+// few of them their range.
 type spread struct {
 	median, least, most float64
+	interval            bool
 	n, of               int
 }
 
@@ -137,9 +140,13 @@ func spreadOf(runs []record.Run, value func(record.Run) *float64) spread {
 	if s.n = len(known); s.n == 0 {
 		return s
 	}
-	slices.Sort(known)
-	s.least, s.most = known[0], known[s.n-1]
-	s.median = (known[(s.n-1)/2] + known[s.n/2]) / 2
+	summary := stat.Summarize(known)
+	s.median = summary.Median
+	if summary.Lo != nil {
+		s.least, s.most, s.interval = *summary.Lo, *summary.Hi, true
+		return s
+	}
+	s.least, s.most = slices.Min(known), slices.Max(known)
 	return s
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"jaegerlab/lab/record"
 )
@@ -12,7 +13,7 @@ import (
 const FileName = "report.md"
 
 // Render reads the record of a comparison, writes its report.md again and returns the document.
-// dir is anything record.Find resolves; nothing else than the record is read.
+// dir is anything record.Find resolves; nothing is read but the record and its runs' series.
 func Render(dir string) (Document, error) {
 	folder, err := record.Find(dir)
 	if err != nil {
@@ -22,10 +23,27 @@ func Render(dir string) (Document, error) {
 	if err != nil {
 		return Document{}, fmt.Errorf("render the report: %w", err)
 	}
-	doc := Of(r)
+	doc, text, err := render(folder, r)
+	if err != nil {
+		return doc, err
+	}
+	return doc, record.WriteFile(filepath.Join(folder, FileName), text)
+}
+
+// render gives the document and the bytes of report.md.
+func render(folder string, r record.Record) (Document, []byte, error) {
+	series := map[string]Series{}
+	for _, run := range r.Runs {
+		one, err := ReadSeries(folder, run)
+		if err != nil {
+			r.Warnings = append(slices.Clone(r.Warnings), "the evidence of what held a run back lacks its series: "+err.Error())
+		}
+		series[run.Folder] = one
+	}
+	doc := OfSeries(r, series)
 	var text bytes.Buffer
 	if err := Markdown(&text, doc, r); err != nil {
-		return doc, fmt.Errorf("render the report: %w", err)
+		return doc, nil, fmt.Errorf("render the report: %w", err)
 	}
-	return doc, record.WriteFile(filepath.Join(folder, FileName), text.Bytes())
+	return doc, text.Bytes(), nil
 }

@@ -9,26 +9,40 @@ import (
 	"jaegerlab/lab/spec"
 )
 
-// Of gives the document of a record: first lines, headline, ledger, resources, and the details
-// that only files show.
-func Of(r record.Record) Document {
+// Of gives the document of a record: first lines, headline, comparison, ledger, resources, and the
+// details that only files show.
+func Of(r record.Record) Document { return OfSeries(r, nil) }
+
+// OfSeries is Of with the per-second series of the runs, by the runs' folders; they add evidence
+// of what held a run back.
+func OfSeries(r record.Record, series map[string]Series) Document {
 	all := arms(r)
 	s := pickSource(all)
+	limits := map[string]Limit{}
+	for _, run := range r.Runs {
+		limits[run.Folder] = LimitOf(r.Host, run, series[run.Folder])
+	}
+	list := decisions(r, all, s, limits)
 	doc := Document{
 		Title: clean(fmt.Sprintf("%s, %s", r.Experiment, r.ID)),
-		Notes: firstLines(r, all, s),
+		Notes: firstLines(r, all, s, list),
 	}
 	b := &builder{numbers: map[string]int{}}
 	rounds := severalRounds(r, all)
-	b.headline(r, all, s)
+	b.headline(r, all, s, limits)
+	b.comparison(list)
+	b.armsTable(r, all, s)
+	b.times(all, s)
 	if rounds {
 		b.rounds(r, s)
 	}
 	b.ledger(r, rounds)
 	b.resources(r, rounds)
+	b.quantities(r, all, s)
 	b.cells(r, rounds)
 	b.reasons(r, rounds)
 	b.timing(r, rounds)
+	b.writes(r, rounds)
 	b.counters(r, rounds)
 	for _, t := range b.tables {
 		if len(t.Rows) > 0 {
@@ -40,20 +54,18 @@ func Of(r record.Record) Document {
 
 // rounds shows what the headline's medians are made of, run by run.
 func (b *builder) rounds(r record.Record, s source) {
-	b.begin("Rounds", colArm, colRound, s.column, colPerSecond, colAcked, colMissing, colStoredAfterDrain, colDrain,
-		colStoreP50, colStoreP99, colVerdict)
+	b.begin("Rounds", colArm, colRound, s.column, colPerSecond, colAcked, colMissing, colStoredAfterDrain, colDrain, colVerdict)
 	for _, run := range r.Runs {
-		cells := runCells(run, true)
 		one := arm{name: run.Arm, runs: []record.Run{run}}
 		f := figures{b: b, runs: one.measured()}
-		cells = append(cells, f.whole(s.value, s.why), f.show(s.perSecond, 1, s.why))
-		cells = append(cells, f.ledgerCells()...)
-		b.row(append(cells, b.verdictCell(one))...)
+		b.row(append(runCells(run, true), f.whole(s.value, s.why), f.show(s.perSecond, 1, s.why),
+			f.whole(func(run record.Run) *int64 { return known(run, run.Ledger.Acked) }, noLedger), f.missing(), f.afterDrain(),
+			f.drain(), b.verdictCell(one))...)
 	}
 }
 
 // firstLines is what decides how the figures may be read, the worst first.
-func firstLines(r record.Record, all []arm, s source) []string {
+func firstLines(r record.Record, all []arm, s source, list []Decision) []string {
 	var notes []string
 	say := func(format string, args ...any) { notes = append(notes, clean(fmt.Sprintf(format, args...))) }
 	if !r.Complete {
@@ -70,7 +82,7 @@ func firstLines(r record.Record, all []arm, s source) []string {
 	if s.note != "" {
 		say("%s", s.note)
 	}
-	winner(all, say)
+	verdicts(list, say)
 	for _, left := range r.LeftOut {
 		if left.Arm == left.Reason {
 			say("Left out: %s", left.Reason)
@@ -160,23 +172,14 @@ func setting(r record.Record) string {
 	return text + "."
 }
 
-// winner says how far the figures go: never to a winner.
-func winner(all []arm, say func(string, ...any)) {
-	compared, most := 0, 0
-	for _, a := range all {
-		n := len(a.measured())
-		if n == 0 || a.asked().Engine.StandIn {
-			continue
-		}
-		compared++
-		most = max(most, n)
+// verdicts says what each comparison came to, and how far it is fair.
+func verdicts(list []Decision, say func(string, ...any)) {
+	if len(list) > 1 {
+		say("Each arm is compared with the first; with %d comparisons a difference is called at p of at most %s.", len(list),
+			short(list[0].Difference.Alpha))
 	}
-	switch {
-	case compared < 2:
-	case most == 1:
-		say("One round: no winner. Single runs on one machine differ by more than ten per cent by themselves; " +
-			"LAB_ROUNDS asks for more.")
-	default:
-		say("Medians of up to %d rounds with their range: no winner is named.", most)
+	for _, d := range list {
+		say("%s", d.Sentence())
+		say("%s", d.Fairness.Text())
 	}
 }

@@ -106,9 +106,31 @@ func (b *builder) timingCells(run record.Run) []Cell {
 		ended(fixed(run.Sent.CPUSeconds, 1)),
 		b.number(p50, 1, "no request was answered"),
 		b.number(p99, 1, "no request was answered"),
-		b.number(run.WriteStatementsPerSpan, 1, "this store takes no CQL, or the collector has no such counters"),
+		b.number(run.WriteStatementsPerSpan, 1, noCQL),
 		ended(fixed(run.StartToLoadS, 1)),
 		b.number(run.ReadBackS, 1, early),
+	}
+}
+
+const noCQL = "this store takes no CQL, or the collector has no such counters"
+
+// writes compares what a span costs with what it should, and writes in flight with what can be.
+func (b *builder) writes(r record.Record, rounds bool) {
+	b.begin("Writes", runColumns(rounds, colPredicted, colStatements, colInFlight, colWriters, colWriteMS, colCeiling)...)
+	b.table().Detail = true
+	for _, run := range r.Runs {
+		w := writesOf(run)
+		if w.inFlight == nil && run.WriteStatementsPerSpan == nil {
+			continue
+		}
+		writers := b.unknown("the collector's settings don't say how many spans it writes at once")
+		if w.writers != nil {
+			writers = whole(int64(*w.writers))
+		}
+		const noLatency = "the collector has no counter of write latencies, or the drain did not end"
+		b.row(append(runCells(run, rounds), b.number(w.predicted, 1, "the client or the settings decide which tags are indexed"),
+			b.number(run.WriteStatementsPerSpan, 1, noCQL), b.number(w.inFlight, 2, noLatency), writers,
+			b.number(w.latencyMS, 2, noLatency), b.number(w.ceiling, 0, noLatency))...)
 	}
 }
 

@@ -1,0 +1,233 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"jaegerlab/lab/record"
+	"jaegerlab/lab/spec"
+	"jaegerlab/report/stat"
+)
+
+// Decision is what a comparison of two arms comes to.
+type Decision struct {
+	Old, New   string
+	Quantity   Quantity        // that decides
+	Difference stat.Difference // in it; zero when a side has no value
+	Known      bool            // both sides have the quantity in every measured round
+	Noise      stat.Noise      // of both arms' rounds
+	Fairness   Fairness
+	Obstacles  []string // why no winner is named, whatever the figures are
+	Winner     string   // "" = none
+}
+
+// No text of a verdict says more than this.
+const (
+	noWinner     = "No winner"
+	noDifference = "No difference found"
+)
+
+// sideOf is an arm's measured runs with their record.
+func sideOf(r record.Record, a arm) (sides []side) {
+	for _, run := range a.measured() {
+		sides = append(sides, side{run: run, record: r})
+	}
+	return sides
+}
+
+// decide compares two arms by the deciding source; limits are those of each run, by folder.
+func decide(old, new []side, s source, alpha float64, treatment []string, limits map[string]Limit) Decision {
+	d := Decision{Old: old[0].run.Arm, New: new[0].run.Arm, Quantity: s.quantity()}
+	d.Fairness = fairness(old, new, treatment)
+	before, allOld := d.Quantity.values(runsOf(old))
+	after, allNew := d.Quantity.values(runsOf(new))
+	if d.Known = allOld && allNew; d.Known {
+		d.Difference = stat.Compare(before, after, alpha)
+		d.Noise = stat.NoiseOf(before, after)
+	}
+	d.obstacles(old, new, limits)
+	if len(d.Obstacles) == 0 && d.Fairness.Fair() && d.Known && d.Difference.Real() && d.Difference.Relative != nil {
+		if d.Winner = d.New; (*d.Difference.Relative > 0) != (d.Quantity.Better == stat.Higher) {
+			d.Winner = d.Old
+		}
+	}
+	return d
+}
+
+func runsOf(sides []side) (runs []record.Run) {
+	for _, s := range sides {
+		runs = append(runs, s.run)
+	}
+	return runs
+}
+
+// obstacles are what forbids to rank at all.
+func (d *Decision) obstacles(old, new []side, limits map[string]Limit) {
+	say := func(format string, args ...any) { d.Obstacles = append(d.Obstacles, fmt.Sprintf(format, args...)) }
+	for _, sides := range [][]side{old, new} {
+		name, runs := sides[0].run.Arm, runsOf(sides)
+		if runs[0].Engine.StandIn {
+			say("%s is a stand-in, which is never ranked", name)
+		}
+		for _, verdict := range []record.Verdict{record.Lossy, record.Unknown} {
+			n := 0
+			for _, run := range runs {
+				if run.Verdict == verdict {
+					n++
+				}
+			}
+			if n > 0 {
+				say("%s is %s in %d of %d rounds", name, verdict, n, len(runs))
+			}
+		}
+		d.limits(name, runs, limits)
+	}
+	if !d.Known {
+		say("%s is not known in every round", d.Quantity.Title)
+	}
+}
+
+// limits says what held an arm back, and forbids to rank what could not show itself.
+func (d *Decision) limits(name string, runs []record.Run, limits map[string]Limit) {
+	before := map[string]int{}
+	for _, run := range runs {
+		limit, ok := limits[run.Folder]
+		if !ok {
+			continue
+		}
+		if d.hidesTreatment(limit) {
+			before[string(limit.Kind)]++
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(before)) {
+		n := before[kind]
+		if 2*n >= len(runs) {
+			d.Obstacles = append(d.Obstacles, fmt.Sprintf("%s was held back by its %s in %d of %d rounds, before what is compared "+
+				"could show what it can do", name, kind, n, len(runs)))
+		}
+	}
+}
+
+// hidesTreatment reports whether a limit stands before what is compared: the generator before a
+// collector and a store, the collector before a store.
+func (d *Decision) hidesTreatment(l Limit) bool {
+	treated := func(what string) bool { return slices.Contains(d.Fairness.Treatment, what) }
+	if l.Kind == LimitGenerator {
+		return (treated(spec.TreatEngine) || treated(spec.TreatCollector)) && !treated(spec.TreatClient)
+	}
+	return l.BeforeStore() && treated(spec.TreatEngine) && !treated(spec.TreatCollector)
+}
+
+// percent spells a relative difference: "+12.3 %".
+func percent(share float64) string {
+	if math.IsInf(share, 0) || math.IsNaN(share) {
+		return notAvailable
+	}
+	return fmt.Sprintf("%+.1f %%", 100*share)
+}
+
+// Delta is the difference for a table: "~" for noise, as benchstat has it.
+func Delta(d stat.Difference) string {
+	switch {
+	case !d.Real():
+		return "~"
+	case d.Relative == nil:
+		return "?" // from zero: no share
+	}
+	return percent(*d.Relative)
+}
+
+// rounds is n as benchstat writes it: "5", or "3+5".
+func rounds(d stat.Difference) string {
+	if d.Old.N == d.New.N {
+		return fmt.Sprint(d.Old.N)
+	}
+	return fmt.Sprintf("%d+%d", d.Old.N, d.New.N)
+}
+
+// Sentence is the verdict of the comparison in words: what was found, and whether it ranks.
+func (d Decision) Sentence() string {
+	about := fmt.Sprintf("%s against %s, %s: ", d.New, d.Old, d.Quantity.Title)
+	return about + strings.Join(append([]string{d.found()}, d.ranked()), " ")
+}
+
+// found says what the rounds say.
+func (d Decision) found() string {
+	x := d.Difference
+	switch {
+	case !d.Known:
+		return "no figures to compare."
+	case x.Need > 0:
+		single := ""
+		if x.Old.N == 1 || x.New.N == 1 {
+			single = " Single runs on one machine differ by more than ten per cent by themselves."
+		}
+		return fmt.Sprintf("n=%s, and the test needs %d rounds of each (LAB_ROUNDS).%s", rounds(x), x.Need, single)
+	case x.Real():
+		text := Delta(x)
+		if x.Lo != nil {
+			text += fmt.Sprintf(" (%s %% interval %s to %s)", confidence(x.Alpha), percent(*x.Lo), percent(*x.Hi))
+		}
+		return fmt.Sprintf("%s, p=%.3f, n=%s.", text, x.P, rounds(x))
+	}
+	text := fmt.Sprintf("~ (p=%.3f, n=%s)", x.P, rounds(x))
+	if x.Lo != nil {
+		text += fmt.Sprintf(", between %s and %s", percent(*x.Lo), percent(*x.Hi))
+	}
+	return text + "." + d.sensitivity()
+}
+
+func confidence(alpha float64) string { return short(math.Round(1000*(1-alpha)) / 10) }
+
+// sensitivity says what so many rounds would have found, and how many find a smaller effect.
+func (d Decision) sensitivity() string {
+	const planned = 0.05
+	n := min(d.Difference.Old.N, d.Difference.New.N)
+	effect, ok := d.Noise.Detectable(n, d.Difference.Alpha)
+	if !ok {
+		return ""
+	}
+	text := fmt.Sprintf(" At this noise %d rounds find %.1f %% in nine of ten comparisons", n, 100*effect)
+	if effect > planned {
+		if need, ok := d.Noise.Plan(planned, d.Difference.Alpha); ok {
+			text += fmt.Sprintf(", 5 %% needs %d", need)
+		} else {
+			text += ", 5 % needs more than 100"
+		}
+	}
+	return text + "."
+}
+
+// ranked says who wins, or why nobody does.
+func (d Decision) ranked() string {
+	switch {
+	case d.Winner != "":
+		return fmt.Sprintf("Winner: %s.", d.Winner)
+	case d.Known && d.Difference.Need > 0:
+		return noWinner + "."
+	case len(d.Obstacles) > 0:
+		return noWinner + ": " + strings.Join(d.Obstacles, "; ") + "."
+	case d.Known && !d.Difference.Real():
+		return noDifference + "."
+	}
+	return noWinner + ": the comparison is unfair."
+}
+
+// decisions compares every other arm with the first one that was measured. The risk of calling a
+// difference where there is none is shared among them.
+func decisions(r record.Record, all []arm, s source, limits map[string]Limit) (list []Decision) {
+	var sides [][]side
+	for _, a := range all {
+		if one := sideOf(r, a); len(one) > 0 {
+			sides = append(sides, one)
+		}
+	}
+	for i := 1; i < len(sides); i++ {
+		alpha := stat.Alpha / float64(len(sides)-1)
+		list = append(list, decide(sides[0], sides[i], s, alpha, r.Spec.Treatment, limits))
+	}
+	return list
+}
