@@ -224,7 +224,8 @@ func (d *drain) why() string {
 	case d.lastErr != nil:
 		return fmt.Sprintf("the last look failed: %v; before it: %s", d.lastErr, d.describe())
 	case d.last.Queue != nil && *d.last.Queue > 0 && d.last.At.Sub(d.still) >= d.quiet():
-		return fmt.Sprintf("nothing moves, but %d spans are still queued in the collector: its writes are stuck", *d.last.Queue)
+		return fmt.Sprintf("nothing moves, but %d spans are still queued in the collector: its writes are stuck",
+			*d.last.Queue)
 	default:
 		return "still moving: " + d.describe()
 	}

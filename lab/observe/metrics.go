@@ -49,21 +49,21 @@ type metric struct {
 	unit   string
 	better direction
 	v1, v2 []spelling // in order of preference; none = this generation does not have it
-	flags  flag
+	traits trait
 }
 
-// flag says what is special about a metric.
-type flag int
+// trait is what is special about a metric.
+type trait int
 
 const (
-	gauge   flag = 1 << iota // the last read counts, not the difference
-	cql                      // only with Cassandra and ScyllaDB
-	legacy                   // v1 feeds it from thrift and gRPC only, never from OTLP
-	lazy                     // appears with its first event, so its absence alone is no warning
-	byTable                  // one counter more for each table
+	gauge   trait = 1 << iota // the last read counts, not the difference
+	cql                       // only with Cassandra and ScyllaDB
+	legacy                    // v1 feeds it from thrift and gRPC only, never from OTLP
+	lazy                      // appears with its first event, so its absence alone is no warning
+	byTable                   // one counter more for each table
 )
 
-func (m metric) is(f flag) bool { return m.flags&f != 0 }
+func (m metric) is(f trait) bool { return m.traits&f != 0 }
 
 func named(base string) []spelling     { return []spelling{{base: base}} }
 func collector(name string) []spelling { return named("jaeger_collector_" + name) }

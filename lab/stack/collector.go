@@ -41,8 +41,8 @@ func (c *Collector) IngestAddr(peer bool) string {
 // started again for a while, since a schema may just be on its way, and fails well before 30 s.
 const (
 	healthyWithin = 60 * time.Second
-	restartFor    = 22 * time.Second
-	restartPause  = 2 * time.Second
+	restartFor    = 24 * time.Second
+	restartPause  = 4 * time.Second
 	stopWithin    = 30 * time.Second
 	tailLines     = 12 // of a log that are searched for why it ended
 )
@@ -228,8 +228,8 @@ func startAgain(ctx context.Context, env Env, program node.Program, patience tim
 }
 
 // transient are the ends that another start may mend: no connection, or no keyspace yet.
-var transient = regexp.MustCompile(`(?i)no hosts|no connections|unable to (connect|create session)|connection refused|` +
-	`i/o timeout|timed? ?out|no response|gocql|[Kk]eyspace`)
+var transient = regexp.MustCompile(`(?i)no hosts|no connections|unable to (connect|create session)|` +
+	`connection refused|i/o timeout|timed? ?out|no response|gocql|keyspace`)
 
 func ended(n node.Node) bool {
 	select {
@@ -247,7 +247,8 @@ func stop(n node.Node) {
 	_ = n.Stop(ctx) // the runtime's Close ends what could not be stopped
 }
 
-var missingKeyspace = regexp.MustCompile(`(?i)keyspace '?"?[A-Za-z0-9_]*'?"? ?(does not exist|not found)|unconfigured (table|keyspace)`)
+var missingKeyspace = regexp.MustCompile(`(?i)keyspace '?"?[A-Za-z0-9_]*'?"? ?(does not exist|not found)|` +
+	`unconfigured (table|keyspace)`)
 
 // explainKeyspace names the keyspace when a collector ended because it is not there.
 func explainKeyspace(err error, ask Ask, f Flavour) error {

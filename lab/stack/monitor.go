@@ -136,7 +136,8 @@ func (m *Monitor) startPrometheus(ctx context.Context, env Env, ask MonitorAsk) 
 	return nil
 }
 
-func startReady(ctx context.Context, env Env, program node.Program, name, path string, within time.Duration) (node.Node, error) {
+func startReady(ctx context.Context, env Env, program node.Program, name, path string,
+	within time.Duration) (node.Node, error) {
 	n, err := env.Runtime.Start(ctx, program)
 	if err != nil {
 		return nil, err

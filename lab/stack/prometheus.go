@@ -17,7 +17,8 @@ import (
 // WaitTargets returns when every target is up. At the bound it fails with the last error of each
 // that is not, so that a run never starts with a blind eye.
 func (m *Monitor) WaitTargets(ctx context.Context) error {
-	return node.Wait(ctx, "all targets of Prometheus to be up", targetsUpWithin, m.Prometheus, func(ctx context.Context) error {
+	const what = "all targets of Prometheus to be up"
+	return node.Wait(ctx, what, targetsUpWithin, m.Prometheus, func(ctx context.Context) error {
 		states, err := m.targetStates(ctx)
 		if err != nil {
 			return err
@@ -42,7 +43,8 @@ func (m *Monitor) WaitTargets(ctx context.Context) error {
 // the samples: call it after the drain and before anything is stopped. Targets that don't get
 // there within the bound are named in the error.
 func (m *Monitor) LastScrape(ctx context.Context, since time.Time) error {
-	return node.Wait(ctx, "a last scrape of every target", lastScrapeWithin, m.Prometheus, func(ctx context.Context) error {
+	const what = "a last scrape of every target"
+	return node.Wait(ctx, what, lastScrapeWithin, m.Prometheus, func(ctx context.Context) error {
 		states, err := m.targetStates(ctx)
 		if err != nil {
 			return err

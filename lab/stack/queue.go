@@ -49,7 +49,8 @@ func (c *Collector) CheckQueue(ctx context.Context) error {
 		return fmt.Errorf("check queue of collector %s: asked for %d spans: %w", c.Record.Name, QueueSpans, err)
 	}
 	if got != QueueSpans {
-		return fmt.Errorf("check queue of collector %s: asked for %d spans, %s says %v", c.Record.Name, QueueSpans, metric, got)
+		return fmt.Errorf("check queue of collector %s: asked for %d spans, %s says %v",
+			c.Record.Name, QueueSpans, metric, got)
 	}
 	return nil
 }
