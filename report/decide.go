@@ -195,7 +195,7 @@ func (d Decision) sensitivity() string {
 		if need, ok := d.Noise.Plan(planned, d.Difference.Alpha); ok {
 			text += fmt.Sprintf(", 5 %% needs %d", need)
 		} else {
-			text += ", 5 % needs more than 100"
+			text += ", 5 % needs more than a thousand"
 		}
 	}
 	return text + "."

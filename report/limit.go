@@ -305,6 +305,10 @@ func (s *suspects) queue() {
 			s.found[i].Evidence = append(s.found[i].Evidence, text) // it has a cause
 			return
 		}
+		if engine := s.run.Spec.Backend.Engine; engine.Embedded() {
+			s.name(LimitLatency, "", text+fmt.Sprintf(" while the collector had CPU left: %s in it took writes no faster", engine))
+			return
+		}
 		s.name(LimitQueue, "", text)
 		return
 	}

@@ -13,6 +13,7 @@ import (
 func (b *builder) resources(r record.Record, rounds bool) {
 	b.begin("Resources", runColumns(rounds,
 		colNode, colCPU, colThrottled, colMemory, colPeak, colOOM, colLimits, colInForce)...)
+	b.table().Detail = rounds // one line a node and round is too much for a terminal
 	for _, run := range r.Runs {
 		for _, n := range run.Nodes {
 			name := text(n.Name)

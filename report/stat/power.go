@@ -10,7 +10,7 @@ import (
 const Target = 0.9
 
 const (
-	mostRounds = 100  // LAB_ROUNDS accepts no more
+	mostRounds = 1000 // beyond, a plan is no plan
 	draws      = 1000 // simulated comparisons for one answer
 	// margin is two standard errors of a share of Target in so many draws: the answer must be
 	// good, not look good.
@@ -20,6 +20,9 @@ const (
 // Noise is how far rounds of one arm lie from the arm's median, as shares of it: what repeats of
 // one configuration measured on this machine. Empty or nil = not known.
 type Noise []float64
+
+// lowest keeps a widened share above a figure of nothing at all.
+const lowest = -0.99
 
 // NoiseOf pools the rounds of several arms, each against its own median. A median fits its own
 // few rounds too well, so the shares are widened by sqrt(n / (n - 1)).
@@ -35,7 +38,7 @@ func NoiseOf(arms ...[]float64) Noise {
 		}
 		n := float64(len(values))
 		for _, v := range values {
-			noise = append(noise, (v/median-1)*math.Sqrt(n/(n-1)))
+			noise = append(noise, max((v/median-1)*math.Sqrt(n/(n-1)), lowest))
 		}
 	}
 	return noise
@@ -64,34 +67,49 @@ func (noise Noise) Power(rounds int, effect, alpha float64) float64 {
 	return float64(found) / draws
 }
 
-// pairsBelow is Mann and Whitney's U: pairs in which the first is smaller, ties counted half.
+// pairsBelow is Mann and Whitney's U: pairs in which the first is smaller, ties counted half. It
+// sorts both.
 func pairsBelow(first, second []float64) (u float64) {
+	slices.Sort(first)
+	slices.Sort(second)
+	below, equal := 0, 0 // of second: smaller than, and not greater than, the one at hand
 	for _, a := range first {
-		for _, b := range second {
-			switch {
-			case a < b:
-				u++
-			case a == b:
-				u += 0.5
-			}
+		for below < len(second) && second[below] < a {
+			below++
 		}
+		for equal = max(equal, below); equal < len(second) && second[equal] == a; {
+			equal++
+		}
+		u += float64(len(second)-equal) + float64(equal-below)/2
 	}
 	return u
 }
 
 // Plan says how many rounds each arm needs so that a difference of effect (0.2 = 20 %) is found
-// in nine of ten comparisons; ok is false when the noise is not known or 100 rounds are too few.
+// in nine of ten comparisons; ok is false when the noise is not known or a thousand rounds are too few.
 func (noise Noise) Plan(effect, alpha float64) (rounds int, ok bool) {
 	if len(noise) == 0 || effect == 0 {
 		return 0, false
 	}
 	enough := func(n int) bool { return noise.Power(n, effect, alpha) >= Target+margin }
-	for n := Rounds(alpha); n <= mostRounds; n++ {
-		if enough(n) && enough(n+1) { // power climbs in steps; one lucky step is not enough
-			return n, true
+	hi := Rounds(alpha)
+	lo := hi - 1 // never enough
+	for !enough(hi) {
+		if lo, hi = hi, 2*hi; lo >= mostRounds {
+			return 0, false
 		}
 	}
-	return 0, false
+	for hi-lo > 1 {
+		if middle := (lo + hi) / 2; enough(middle) {
+			hi = middle
+		} else {
+			lo = middle
+		}
+	}
+	for !enough(hi + 1) { // power climbs in steps; one lucky step is not enough
+		hi++
+	}
+	return hi, hi <= mostRounds
 }
 
 // Detectable is the smallest difference, in steps of a tenth of a per cent, that so many rounds of
