@@ -9,6 +9,15 @@ import (
 	"jaegerlab/lab/trace"
 )
 
+// Names of the load node's metrics, each with the labels client and phase (measured, warmup).
+const (
+	MetricGenerated  = "jaegerlab_load_spans_generated_total"
+	MetricAcked      = "jaegerlab_load_spans_acked_total"
+	MetricRefused    = "jaegerlab_load_spans_refused_total"
+	MetricUnanswered = "jaegerlab_load_spans_unanswered_total"
+	MetricLatency    = "jaegerlab_load_batch_latency_seconds" // histogram, buckets double
+)
+
 // metrics is what the load node shows Prometheus. Counters run on over rounds; the record's
 // figures come from the outcomes, these are for a look while it runs.
 type metrics struct {
@@ -24,17 +33,17 @@ func newMetrics() *metrics {
 	}
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		made:     counter("jaegerlab_load_spans_generated_total", "Spans generated, sent or not."),
+		made:     counter(MetricGenerated, "Spans generated, sent or not."),
 		spans: map[record.Class]*prometheus.CounterVec{
-			record.Acked: counter("jaegerlab_load_spans_acked_total",
+			record.Acked: counter(MetricAcked,
 				"Spans that the collector took; not yet stored."),
-			record.Refused: counter("jaegerlab_load_spans_refused_total",
+			record.Refused: counter(MetricRefused,
 				"Spans that the collector refused, or that never reached it."),
-			record.Unanswered: counter("jaegerlab_load_spans_unanswered_total",
+			record.Unanswered: counter(MetricUnanswered,
 				"Spans that were sent and have no answer."),
 		},
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "jaegerlab_load_batch_latency_seconds",
+			Name:    MetricLatency,
 			Help:    "From sending a request to its answer, retries included; answered requests only.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 18), // 0.5 ms to 65 s
 		}, []string{"client", "phase"}),

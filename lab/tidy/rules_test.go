@@ -27,7 +27,7 @@ var rooms = map[string][]string{
 
 	"lab/node":          vocabulary,
 	"lab/protocol":      vocabulary,
-	"lab/setup":         with(vocabulary, "lab/node", "compose"),
+	"lab/setup":         with(vocabulary, "lab/node", "compose/images"),
 	"lab/internal/need": with(vocabulary, "lab/node", "lab/setup"),
 
 	"lab/backend": with(vocabulary, "lab/node", "lab/protocol"),
@@ -41,9 +41,13 @@ var rooms = map[string][]string{
 	"report":      with(vocabulary, "report/stat"),
 	"report/stat": {},
 	"experiments": with(vocabulary, "lab", "report"),
-	"compose":     with(vocabulary),
-	"cmd":         {"*"}, // wires everything
+	"grafana":     {"lab/backend", "lab/load", "lab/observe"}, // for the names of metrics
 	"lab/tidy":    {},
+
+	"compose":           with(vocabulary, "lab/node", "lab/protocol", "lab/setup", "lab/backend", "lab/stack", "lab/load"),
+	"compose/images":    {},
+	"compose/resources": {"lab/node", "lab/backend", "lab/observe"},
+	"cmd":         {"*"}, // wires everything
 }
 
 func with(base []string, more ...string) []string { return slices.Concat(base, more) }
