@@ -20,6 +20,14 @@ const Reason = "SKIPPED, needs "
 // RequireDocker is the environment variable that makes missing Docker a failure, for CI.
 const RequireDocker = "LAB_REQUIRE_DOCKER"
 
+// notShort skips under -short, which is for what takes seconds and needs nothing.
+func notShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		skip(t, "time", "not with -short")
+	}
+}
+
 func skip(t testing.TB, what, why string) {
 	t.Helper()
 	t.Skipf("%s%s: %s", Reason, what, why)
@@ -28,6 +36,7 @@ func skip(t testing.TB, what, why string) {
 // Docker needs a Docker daemon that answers. With LAB_REQUIRE_DOCKER=1 a missing one fails the test.
 func Docker(t testing.TB) {
 	t.Helper()
+	notShort(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	err := node.DockerAnswers(ctx)
@@ -61,6 +70,7 @@ func Image(t testing.TB, image string) {
 // returns the path of java.
 func Java(t testing.TB, major string) string {
 	t.Helper()
+	notShort(t)
 	candidates := []string{}
 	if home := os.Getenv("JAVA_HOME"); home != "" {
 		candidates = append(candidates, home+"/bin/java")
@@ -87,6 +97,7 @@ func Java(t testing.TB, major string) string {
 // Programs needs executables, each a path or a name on the PATH, and returns their paths.
 func Programs(t testing.TB, programs ...string) []string {
 	t.Helper()
+	notShort(t)
 	var paths []string
 	for _, program := range programs {
 		path, err := exec.LookPath(program)
