@@ -47,7 +47,7 @@ var rooms = map[string][]string{
 	"compose":           with(vocabulary, "lab/node", "lab/protocol", "lab/setup", "lab/backend", "lab/stack", "lab/load"),
 	"compose/images":    {},
 	"compose/resources": {"lab/node", "lab/backend", "lab/observe"},
-	"cmd":         {"*"}, // wires everything
+	"cmd":               {"*"}, // wires everything
 }
 
 func with(base []string, more ...string) []string { return slices.Concat(base, more) }
