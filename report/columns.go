@@ -130,7 +130,7 @@ func Columns() []Column {
 		colArm, colRound, colRounds, colEngine, colStoredInWindow, colSavedInWindow, colPerSecond, colAcked, colMissing,
 		colStoredAfterDrain, colDrain, colStoreP50, colStoreP99, colVerdict, colLimit,
 		colStoreCPU, colPerCPU, colPerGB, colBase, colDelta, colInterval, colP, colN, colRanking,
-		colQuantity, colBetter, colThis, colOther, colPredicted, colInFlight, colWriters, colWriteMS, colCeiling,
+		colQuantity, colBetter, colThis, colOther, colOld, colNew, colGate, colPredicted, colInFlight, colWriters, colWriteMS, colCeiling,
 		colGenerated, colUnsent, colRefused, colUnanswered, colNoReply,
 		colStored, colForeign, colDuplicates, colRows, colRewritten, colLaws,
 		colNode, colCPU, colThrottled, colMemory, colPeak, colOOM, colLimits, colInForce,

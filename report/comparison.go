@@ -32,9 +32,11 @@ func (b *builder) differenceCells(d stat.Difference, known bool) []Cell {
 	if d.Need > 0 {
 		delta = b.unknown(fmt.Sprintf("fewer rounds than the test needs: %d of each (LAB_ROUNDS)", d.Need))
 	}
-	interval := b.unknown("an interval needs as many rounds as the test, and no zeros")
+	var interval Cell
 	if d.Lo != nil {
 		interval = text(percent(*d.Lo) + " to " + percent(*d.Hi))
+	} else {
+		interval = b.unknown("an interval needs as many rounds as the test, and no zeros")
 	}
 	p := fixed(d.P, 3)
 	if d.Need > 0 {
@@ -56,16 +58,16 @@ func (b *builder) quantities(r record.Record, all []arm, s source) {
 			base = &a
 			continue
 		}
-		for _, q := range Quantities(s) {
-			b.quantity(*base, a, q, stat.Alpha)
-		}
-		for _, l := range []struct {
-			title string
-			of    func(record.Run) *record.Latency
-		}{{"send to store", sendToStore}, {"request", request}} {
-			b.latency(*base, a, l.title, l.of)
-		}
+		b.allQuantities(*base, a, s)
 	}
+}
+
+func (b *builder) allQuantities(base, a arm, s source) {
+	for _, q := range Quantities(s) {
+		b.quantity(base, a, q, stat.Alpha)
+	}
+	b.latency(base, a, "send to store", sendToStore)
+	b.latency(base, a, "request", request)
 }
 
 func (b *builder) quantity(base, a arm, q Quantity, alpha float64) {

@@ -38,9 +38,9 @@ func sideOf(r record.Record, a arm) (sides []side) {
 	return sides
 }
 
-// decide compares two arms by the deciding source; limits are those of each run, by folder.
-func decide(old, new []side, s source, alpha float64, treatment []string, limits map[string]Limit) Decision {
-	d := Decision{Old: old[0].run.Arm, New: new[0].run.Arm, Quantity: s.quantity()}
+// decide compares two arms by the deciding quantity; limits are those of each run, by folder.
+func decide(old, new []side, q Quantity, alpha float64, treatment []string, limits map[string]Limit) Decision {
+	d := Decision{Old: old[0].run.Arm, New: new[0].run.Arm, Quantity: q}
 	d.Fairness = fairness(old, new, treatment)
 	before, allOld := d.Quantity.values(runsOf(old))
 	after, allNew := d.Quantity.values(runsOf(new))
@@ -195,7 +195,7 @@ func (d Decision) sensitivity() string {
 		if need, ok := d.Noise.Plan(planned, d.Difference.Alpha); ok {
 			text += fmt.Sprintf(", 5 %% needs %d", need)
 		} else {
-			text += ", 5 % needs more than a thousand"
+			text += ", 5 % needs more than 200"
 		}
 	}
 	return text + "."
@@ -227,7 +227,7 @@ func decisions(r record.Record, all []arm, s source, limits map[string]Limit) (l
 	}
 	for i := 1; i < len(sides); i++ {
 		alpha := stat.Alpha / float64(len(sides)-1)
-		list = append(list, decide(sides[0], sides[i], s, alpha, r.Spec.Treatment, limits))
+		list = append(list, decide(sides[0], sides[i], s.quantity(), alpha, r.Spec.Treatment, limits))
 	}
 	return list
 }

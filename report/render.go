@@ -12,7 +12,7 @@ import (
 // FileName is the report in a record's folder.
 const FileName = "report.md"
 
-// Render reads the record of a comparison, writes its report.md again and returns the document.
+// Render reads the record of a comparison, writes its report.md and bench.txt again and returns the document.
 // dir is anything record.Find resolves; nothing is read but the record and its runs' series.
 func Render(dir string) (Document, error) {
 	folder, err := record.Find(dir)
@@ -25,6 +25,9 @@ func Render(dir string) (Document, error) {
 	}
 	doc, text, err := render(folder, r)
 	if err != nil {
+		return doc, err
+	}
+	if err := record.WriteFile(filepath.Join(folder, BenchName), Benchmarks(r)); err != nil {
 		return doc, err
 	}
 	return doc, record.WriteFile(filepath.Join(folder, FileName), text)

@@ -10,7 +10,7 @@ import (
 const Target = 0.9
 
 const (
-	mostRounds = 1000 // beyond, a plan is no plan
+	mostRounds = 200  // twice what LAB_ROUNDS accepts; beyond, a plan is no plan
 	draws      = 1000 // simulated comparisons for one answer
 	// margin is two standard errors of a share of Target in so many draws: the answer must be
 	// good, not look good.
@@ -86,7 +86,7 @@ func pairsBelow(first, second []float64) (u float64) {
 }
 
 // Plan says how many rounds each arm needs so that a difference of effect (0.2 = 20 %) is found
-// in nine of ten comparisons; ok is false when the noise is not known or a thousand rounds are too few.
+// in nine of ten comparisons; ok is false when the noise is not known or 200 rounds are too few.
 func (noise Noise) Plan(effect, alpha float64) (rounds int, ok bool) {
 	if len(noise) == 0 || effect == 0 {
 		return 0, false
