@@ -37,8 +37,6 @@ const (
 	keepLabel  = "jaegerlab.keep"  // "1": the user asked to leave the run up
 )
 
-const containerDir = "/lab" // ${dir} in a container
-
 // containers is the docker runtime: one user network, one label, ports on 127.0.0.1 only.
 type containers struct {
 	options DockerOptions

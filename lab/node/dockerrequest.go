@@ -4,7 +4,6 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -21,22 +20,11 @@ import (
 func (r *containers) request(p Program, name string, exposed []string) (
 	request testcontainers.ContainerRequest, err error,
 ) {
-	ports := map[string]int{}
 	var publish []string
 	for _, port := range p.Ports {
-		ports[port.Name] = port.Number
 		publish = append(publish, portName(port))
 	}
-	places := placeholders{ip: "0.0.0.0", host: p.Name, dir: containerDir, ports: ports}
-	args, err := places.expandAll(p.Args)
-	if err != nil {
-		return request, fmt.Errorf("arguments: %w", err)
-	}
-	env, err := places.expandAll(p.Env)
-	if err != nil {
-		return request, fmt.Errorf("environment: %w", err)
-	}
-	files, err := places.expandFiles(p.Files)
+	p, err = InContainer(p)
 	if err != nil {
 		return request, err
 	}
@@ -45,10 +33,10 @@ func (r *containers) request(p Program, name string, exposed []string) (
 		labels[key] = value
 	}
 	return testcontainers.ContainerRequest{
-		Image: p.Binary.Image, Entrypoint: p.Binary.Entrypoint, Cmd: args, Name: name, Labels: labels,
+		Image: p.Binary.Image, Entrypoint: p.Binary.Entrypoint, Cmd: p.Args, Name: name, Labels: labels,
 		Networks: []string{r.network}, NetworkAliases: map[string][]string{r.network: {p.Name}},
 		ExposedPorts: publish,
-		Env:          envMap(append([]string{"LC_ALL=C", "TMPDIR=" + containerDir + "/tmp"}, env...)),
+		Env:          envMap(append([]string{"LC_ALL=C", "TMPDIR=" + containerDir + "/tmp"}, p.Env...)),
 		ConfigModifier: func(c *container.Config) {
 			c.Hostname = p.Name
 		},
@@ -60,7 +48,7 @@ func (r *containers) request(p Program, name string, exposed []string) (
 		},
 		LifecycleHooks: []testcontainers.ContainerLifecycleHooks{{
 			PostCreates: []testcontainers.ContainerHook{func(ctx context.Context, c testcontainers.Container) error {
-				return copyIn(ctx, r.client, c.GetContainerID(), files)
+				return copyIn(ctx, r.client, c.GetContainerID(), p.Files)
 			}},
 		}},
 	}, nil

@@ -5,7 +5,6 @@ package node
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path"
@@ -85,7 +84,7 @@ func (n *containerNode) readNow(ctx context.Context) (Usage, error) {
 	usage := n.group.usage()
 	if usage.CPUSeconds == nil {
 		var err error
-		if usage, err = n.statistics(ctx); err != nil {
+		if usage, err = statistics(ctx, n.runtime.client, n.id); err != nil {
 			return Usage{}, fmt.Errorf("read usage of %s: %w: %w", n.Name(), errNotRead, err)
 		}
 	}
@@ -93,23 +92,6 @@ func (n *containerNode) readNow(ctx context.Context) (Usage, error) {
 	n.last = usage
 	n.mu.Unlock()
 	return usage, nil
-}
-
-// statistics asks the daemon for one sample of raw counters. OOM kills are only known at the end,
-// a memory peak only under cgroup version 1.
-func (n *containerNode) statistics(ctx context.Context) (Usage, error) {
-	bounded, cancel := context.WithTimeout(ctx, answerBound)
-	defer cancel()
-	result, err := n.runtime.client.ContainerStats(bounded, n.id, client.ContainerStatsOptions{})
-	if err != nil {
-		return Usage{}, err
-	}
-	defer result.Body.Close()
-	var stats container.StatsResponse
-	if err := json.NewDecoder(result.Body).Decode(&stats); err != nil {
-		return Usage{}, fmt.Errorf("decode the daemon's statistics: %w", err)
-	}
-	return usageFromStats(stats)
 }
 
 func usageFromStats(stats container.StatsResponse) (Usage, error) {

@@ -88,14 +88,9 @@ func scrapeInterval(window time.Duration) time.Duration {
 }
 
 func startExporter(ctx context.Context, env Env, ask MonitorAsk) (node.Node, error) {
-	binary, err := env.Binary(programExporter)
+	program, err := exporterProgram(env, ask)
 	if err != nil {
 		return nil, fmt.Errorf("start node-exporter: %w", err)
-	}
-	program := node.Program{
-		Name: ask.Name + "-exporter", Host: spec.MonitorHost, Binary: binary, Limits: ask.Limits,
-		Args:  []string{"--web.listen-address=${ip}:${port.http}", "--log.level=warn"},
-		Ports: []node.Port{{Name: "http", Number: 9100}},
 	}
 	n, err := startReady(ctx, env, program, "node-exporter", "/", exporterReadyWithin)
 	if err != nil {
@@ -104,20 +99,43 @@ func startExporter(ctx context.Context, env Env, ask MonitorAsk) (node.Node, err
 	return n, nil
 }
 
+func exporterProgram(env Env, ask MonitorAsk) (node.Program, error) {
+	binary, err := env.Binary(programExporter)
+	return node.Program{
+		Name: ask.Name + "-exporter", Host: spec.MonitorHost, Binary: binary, Limits: ask.Limits,
+		Args:  []string{"--web.listen-address=${ip}:${port.http}", "--log.level=warn"},
+		Ports: []node.Port{{Name: "http", Number: 9100}},
+	}, err
+}
+
 func (m *Monitor) startPrometheus(ctx context.Context, env Env, ask MonitorAsk) error {
-	binary, err := env.Binary(programPrometheus)
+	program, err := prometheusProgram(env, ask, m.targets, m.Interval)
 	if err != nil {
 		return fmt.Errorf("start Prometheus: %w", err)
 	}
-	config, err := prometheusConfig(m.targets, m.Interval)
+	n, err := startReady(ctx, env, program, "Prometheus", "/-/ready", monitorReadyWithin)
 	if err != nil {
 		return fmt.Errorf("start Prometheus: %w", err)
+	}
+	m.Prometheus, m.Addr = n, n.Addr("http")
+	m.Programs = append(m.Programs, programRecord(programPrometheus, program.Binary))
+	return nil
+}
+
+func prometheusProgram(env Env, ask MonitorAsk, targets []Target, every time.Duration) (node.Program, error) {
+	binary, err := env.Binary(programPrometheus)
+	if err != nil {
+		return node.Program{}, err
+	}
+	config, err := prometheusConfig(targets, every)
+	if err != nil {
+		return node.Program{}, err
 	}
 	data := "${dir}/data"
 	if env.Runtime.Name() == spec.Docker {
 		data = "/prometheus" // the official image's own volume, writable for the user it runs as
 	}
-	program := node.Program{
+	return node.Program{
 		Name: ask.Name, Host: spec.MonitorHost, Binary: binary, Limits: ask.Limits,
 		Args: []string{
 			"--config.file=${dir}/prometheus.yml", "--storage.tsdb.path=" + data,
@@ -126,14 +144,7 @@ func (m *Monitor) startPrometheus(ctx context.Context, env Env, ask MonitorAsk) 
 		},
 		Files: []node.File{{Name: "prometheus.yml", Data: config}},
 		Ports: []node.Port{{Name: "http", Number: 9090}},
-	}
-	n, err := startReady(ctx, env, program, "Prometheus", "/-/ready", monitorReadyWithin)
-	if err != nil {
-		return fmt.Errorf("start Prometheus: %w", err)
-	}
-	m.Prometheus, m.Addr = n, n.Addr("http")
-	m.Programs = append(m.Programs, programRecord(programPrometheus, binary))
-	return nil
+	}, nil
 }
 
 func startReady(ctx context.Context, env Env, program node.Program, name, path string,

@@ -25,14 +25,8 @@ func CreateSchema(ctx context.Context, env Env, ask Ask) error {
 	if !ask.Store.NeedsSchema() {
 		return nil
 	}
-	binary, err := env.Binary(programV2)
+	program, err := schemaProgram(env, ask)
 	if err != nil {
-		return fmt.Errorf("create schema: %w", err)
-	}
-	program := node.Program{
-		Name: ask.Name, Host: spec.CollectorHost, Binary: binary, Limits: ask.Limits, Grace: 10 * time.Second,
-	}
-	if err := addConfig(&program, schemaConfig(ask.Store.StorageV2(true))); err != nil {
 		return fmt.Errorf("create schema: %w", err)
 	}
 	keyspace := keyspaceOf(ask, Flavour{Generation: V2})
@@ -55,6 +49,18 @@ func CreateSchema(ctx context.Context, env Env, ask Ask) error {
 		return fmt.Errorf("create schema of keyspace %s: %s did not stop within %s", keyspace, owner.Name(), stopWithin)
 	}
 	return nil
+}
+
+func schemaProgram(env Env, ask Ask) (node.Program, error) {
+	binary, err := env.Binary(programV2)
+	if err != nil {
+		return node.Program{}, err
+	}
+	program := node.Program{
+		Name: ask.Name, Host: spec.CollectorHost, Binary: binary, Limits: ask.Limits, Grace: 10 * time.Second,
+	}
+	err = addConfig(&program, schemaConfig(ask.Store.StorageV2(true)))
+	return program, err
 }
 
 // schemaConfig is the smallest Jaeger that opens its storage: the storage extension creates the
