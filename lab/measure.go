@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -27,6 +28,7 @@ const (
 // window holds what is read around the load.
 type window struct {
 	atFirst, atStart, atEnd, atLast observe.Snapshot        // the collector's metrics
+	machineFirst, machineEnd        observe.Snapshot        // the machine's CPUs, before the load and at the window's end
 	usage                           map[string][]node.Usage // by node: before the load, at the window's end, after the drain
 	result                          load.Result
 	sampler                         *observe.Sampler
@@ -72,6 +74,7 @@ func (r *round) readBefore(ctx context.Context) error {
 	}
 	r.window = window{atFirst: first, atStart: first, usage: map[string][]node.Usage{}}
 	r.readUsage(ctx)
+	r.machineFirst = r.readMachine(ctx)
 	r.sampler, err = observe.StartSampler(context.WithoutCancel(ctx), observe.SamplerAsk{
 		Nodes: r.nodes(), Collector: r.Collector.Node.Name(), Dir: r.folder.Dir, Progress: r.progressPoints,
 		Counters: observe.CollectorCounters(r.Collector.MetricsAddr, r.arm.Client),
@@ -105,6 +108,16 @@ func (r *round) readUsage(ctx context.Context) {
 	}
 }
 
+// readMachine reads how busy the whole machine is; empty when node-exporter does not answer.
+func (r *round) readMachine(ctx context.Context) observe.Snapshot {
+	page, err := observe.Scrape(ctx, r.monitor.Exporter.Addr("http"))
+	if err != nil {
+		return observe.Snapshot{}
+	}
+	machine, _ := observe.Machine(page)
+	return machine
+}
+
 // follow shows progress, and reads the collector when the window begins (after a warm-up) and
 // ends: a rate is only true over the window it was read over.
 func (r *round) follow(ctx context.Context, p load.Progress, before string) string {
@@ -118,6 +131,7 @@ func (r *round) follow(ctx context.Context, p load.Progress, before string) stri
 			r.atEnd = s
 		}
 		r.readUsage(ctx)
+		r.machineEnd = r.readMachine(ctx)
 	}
 	r.Console.Live("%s: %s %.0f of %.0f s: %d generated, %d acked, %d refused, %d unanswered",
 		r.arm.Name(), p.State, min(p.ElapsedS, p.PlannedS), p.PlannedS, p.Generated, p.Acked, p.Refused, p.Unanswered)
@@ -330,6 +344,7 @@ func (r *round) recordNodes(ctx context.Context) {
 		r.run.Nodes = append(r.run.Nodes, one)
 		r.run.LimitsInForce = r.run.LimitsInForce && one.Enforced
 	}
+	r.run.HostLoad = observe.Others(r.machineFirst, r.machineEnd, r.run.Nodes)
 	r.run.Warnings = append(r.run.Warnings, observe.UsageWarnings(r.run.Nodes)...)
 	if why := node.Unenforced(r.Runtime); why != "" {
 		r.run.Warnings = append(r.run.Warnings, "limits are not enforced: "+why)
@@ -342,6 +357,7 @@ func (r *round) saveRaw() error {
 	for name, s := range map[string]observe.Snapshot{
 		"collector-before.prom": r.atFirst, "collector-window-start.prom": r.atStart,
 		"collector-window-end.prom": r.atEnd, "collector-after.prom": r.atLast,
+		"machine-before.prom": r.machineFirst, "machine-window-end.prom": r.machineEnd,
 	} {
 		if s.Raw != nil {
 			problems = append(problems, record.WriteFile(filepath.Join(r.folder.Dir, name), s.Raw), r.sum(name))
@@ -359,6 +375,20 @@ func (r *round) saveJSON(name string, value any) error {
 		return err
 	}
 	return r.sum(name)
+}
+
+// sumLogs adds the logs, which are complete when everything has ended; what LAB_KEEP leaves up
+// goes on writing.
+func (r *round) sumLogs() error {
+	if r.keep {
+		return nil
+	}
+	logs, err := os.ReadDir(r.folder.Logs)
+	problems := []error{err}
+	for _, log := range logs {
+		problems = append(problems, r.sum(filepath.Join("logs", log.Name())))
+	}
+	return errors.Join(problems...)
 }
 
 // sum adds a file of the run's folder, with its checksum, to the record.

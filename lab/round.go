@@ -75,7 +75,8 @@ func (c *comparison) measure(ctx context.Context, arm spec.Arm, n int) (record.R
 		r.run.Error = err.Error()
 		r.salvage(ctx)
 	}
-	return r.run, errors.Join(err, r.close(ctx))
+	err = errors.Join(err, r.close(ctx), r.sumLogs())
+	return r.run, err
 }
 
 // steps is a round in its order; each step adds to the run what it found.

@@ -113,10 +113,17 @@ func factors() []factor {
 		{name: "load", of: func(s side) string { return loadText(s.run.Load) }},
 		{name: "host", of: func(s side) string { return hostText(s.record.Host) }},
 		{name: "version of the lab", of: func(s side) string { return s.record.Lab }},
-		{name: "host load before the run", of: func(s side) string { return number(s.run.HostLoad) }, state: true, same: alike(1)},
-		{name: "compactions pending at the end", of: func(s side) string { return backlog(s.run) }, state: true, same: alike(2)},
+		{name: "CPUs that others used on the host", of: func(s side) string { return number(s.run.HostLoad) }, state: true, same: alike(othersApart)},
+		{name: "compactions pending at the end", of: func(s side) string { return backlog(s.run) }, state: true, same: alike(backlogApart)},
 	}
 }
+
+// How far the machine's state may differ between two arms: CPUs used by others, and pending
+// compactions, medians over the rounds.
+const (
+	othersApart  = 0.25
+	backlogApart = 2
+)
 
 // alike takes numbers for one that are at most so far apart.
 func alike(apart float64) func(a, b string) bool {

@@ -27,10 +27,22 @@ func Render(dir string) (Document, error) {
 	if err != nil {
 		return doc, err
 	}
-	if err := record.WriteFile(filepath.Join(folder, BenchName), Benchmarks(r)); err != nil {
-		return doc, err
+	for name, data := range map[string][]byte{FileName: text, BenchName: Benchmarks(r)} {
+		if err := record.WriteFile(filepath.Join(folder, name), data); err != nil {
+			return doc, err
+		}
 	}
-	return doc, record.WriteFile(filepath.Join(folder, FileName), text)
+	return doc, nil
+}
+
+// Files gives what Render writes, by name, without writing it.
+func Files(dir string) (map[string][]byte, error) {
+	r, err := record.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	_, text, err := render(dir, r)
+	return map[string][]byte{FileName: text, BenchName: Benchmarks(r)}, err
 }
 
 // render gives the document and the bytes of report.md.

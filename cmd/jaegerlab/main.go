@@ -1,4 +1,4 @@
-// Command jaegerlab is the lab's own program: doctor, setup, images, report and clean for people,
+// Command jaegerlab is the lab's own program: doctor, setup, images, report, compare, verify and clean for people,
 // and load, which is the program of the load node. It only wires packages together.
 package main
 
@@ -27,7 +27,7 @@ func main() {
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "jaegerlab:", err)
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
 }
 
@@ -42,7 +42,8 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	root.AddCommand(doctorCommand(), setupCommand(), imagesCommand(), settingsCommand(), loadCommand(), reportCommand(), cleanCommand())
+	root.AddCommand(doctorCommand(), setupCommand(), imagesCommand(), settingsCommand(), loadCommand(), reportCommand(), compareCommand(),
+		verifyCommand(), cleanCommand())
 	return root.ExecuteContext(ctx)
 }
 

@@ -66,7 +66,7 @@ type Run struct {
 	Collector     Collector    `json:"collector"`
 	Client        string       `json:"client"`
 	Monitoring    []Program    `json:"monitoring"`
-	HostLoad      *float64     `json:"host_load"`       // tasks that ran or waited on the machine just before the load, its one-minute average
+	HostLoad      *float64     `json:"host_load"`       // CPUs used by anything but the run's nodes, on average from before the load to the window's end
 	LimitsInForce bool         `json:"limits_in_force"` // every node's limits were read back and are as the profile says
 	Overcommitted bool         `json:"overcommitted"`   // fewer CPUs than the profile's hosts together
 

@@ -40,9 +40,11 @@ var rooms = map[string][]string{
 	"lab":         with(vocabulary, "lab/node", "lab/protocol", "lab/setup", "lab/backend", "lab/stack", "lab/load", "lab/observe", "lab/fault", "lab/ledger"),
 	"report":      with(vocabulary, "report/stat"),
 	"report/stat": {},
-	"experiments": with(vocabulary, "lab", "report"),
-	"grafana":     {"lab/backend", "lab/load", "lab/observe"}, // for the names of metrics
-	"lab/tidy":    {},
+	// verify reads metrics pages and cgroup reads as observe does; no database, no container.
+	"report/verify": with(vocabulary, "lab/ledger", "lab/observe", "lab/node", "report", "report/stat"),
+	"experiments":   with(vocabulary, "lab", "report"),
+	"grafana":       {"lab/backend", "lab/load", "lab/observe"}, // for the names of metrics
+	"lab/tidy":      {},
 
 	"compose":           with(vocabulary, "lab/node", "lab/protocol", "lab/setup", "lab/backend", "lab/stack", "lab/load"),
 	"compose/images":    {},
