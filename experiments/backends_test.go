@@ -1,6 +1,10 @@
 package experiments
 
-import "testing"
+import (
+	"testing"
+
+	"jaegerlab/lab/spec"
+)
 
 // Question: how many spans per second does Jaeger really store on ScyllaDB (3 nodes) and on
 // Cassandra (2 nodes), each on a database host of 2 CPUs and 4 GiB?
@@ -9,5 +13,5 @@ import "testing"
 // Changes our mind: spans acked and missing on one side, limits that are not in force, a load
 // node or collector that is the bottleneck, or a second round that says otherwise.
 func TestBackends(t *testing.T) {
-	compare(t, experiment{Name: "backends"})
+	compare(t, experiment{Name: "backends", Treatment: []string{spec.TreatEngine}})
 }

@@ -18,5 +18,6 @@ func TestCollectors(t *testing.T) {
 		Backends:   []spec.Backend{{Engine: spec.Cassandra, Nodes: 2}},
 		Collectors: []string{"v2-stock", "v2", "v1"},
 		Profile:    spec.Hard,
+		Treatment:  []string{spec.TreatCollector},
 	})
 }

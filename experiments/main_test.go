@@ -27,6 +27,9 @@ type experiment struct {
 	Backends   []spec.Backend
 	Collectors []string
 	Profile    spec.Profile
+	Treatment  []string // what the arms are meant to differ in; anything else that differs forbids a winner
+	Copies     int      // of every arm, to compare it with itself
+	Rounds     int
 }
 
 // spec lays the literal over the environment's spec, except where a variable is set.
@@ -36,11 +39,15 @@ func (e experiment) spec() (spec.Spec, error) {
 		return s, err
 	}
 	s.Experiment = e.Name
+	s.Treatment, s.Copies = append([]string{}, e.Treatment...), e.Copies
 	if e.Backends != nil && os.Getenv("LAB_BACKENDS") == "" {
 		s.Backends, s.Named = e.Backends, true
 	}
 	if e.Collectors != nil && os.Getenv("LAB_COLLECTOR") == "" {
 		s.Collectors = e.Collectors
+	}
+	if e.Rounds > 0 && os.Getenv("LAB_ROUNDS") == "" {
+		s.Rounds = e.Rounds
 	}
 	if e.Profile != "" && os.Getenv("LAB_PROFILE") == "" {
 		s.Profile = e.Profile

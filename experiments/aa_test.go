@@ -1,0 +1,16 @@
+package experiments
+
+import (
+	"testing"
+
+	"jaegerlab/lab/spec"
+)
+
+// Question: does the lab find a difference where there is none?
+// Method: one arm twice, under two names, in as many rounds as a comparison of backends would
+// take, in seeded random order; nothing is meant to differ.
+// Changes our mind: a winner in more than one of twenty repeats.
+func TestAA(t *testing.T) {
+	onlyWhenNamed(t)
+	compare(t, experiment{Name: "aa", Backends: []spec.Backend{{Engine: spec.Badger}}, Copies: 2, Rounds: 5})
+}
