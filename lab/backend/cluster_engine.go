@@ -48,6 +48,9 @@ func (c *cqlCluster) Engine(ctx context.Context) (record.Engine, error) {
 	if err := c.kind.confirm(ctx, c, &found); err != nil {
 		return fail(err)
 	}
+	if session, err := c.session(ctx, 0); err == nil {
+		found.Settings = serverSettings(ctx, session, found.Name == scyllaName, c.env.Runtime.Name())
+	}
 	found.Differences = c.kind.differences(c.env.Runtime.Name())
 	return found, nil
 }
