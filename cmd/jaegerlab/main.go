@@ -43,7 +43,8 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	root.SetOut(out)
 	root.SetErr(errOut)
 	root.AddCommand(doctorCommand(), setupCommand(), imagesCommand(), settingsCommand(), loadCommand(), reportCommand(), compareCommand(),
-		verifyCommand(), cleanCommand())
+		verifyCommand(), cleanCommand(),
+		composeCommand(), resourcesCommand(), awaitCommand())
 	return root.ExecuteContext(ctx)
 }
 
@@ -92,16 +93,21 @@ func settingsCommand() *cobra.Command {
 }
 
 func loadCommand() *cobra.Command {
-	var listen string
+	var listen, target, client string
 	cmd := &cobra.Command{
 		Use:   "load",
 		Short: "be the load node: wait for a job over HTTP, send spans, keep the outcomes",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if target != "" {
+				return serveJob(cmd.Context(), listen, target, client, cmd.ErrOrStderr())
+			}
 			return load.Serve(cmd.Context(), listen, cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address of the control interface and of /metrics")
+	cmd.Flags().StringVar(&target, "target", "", "host:port of a collector: start a job from the environment at once")
+	cmd.Flags().StringVar(&client, "client", "otlp-grpc", "how the job of --target sends")
 	return cmd
 }
 
