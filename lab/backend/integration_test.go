@@ -18,24 +18,30 @@ import (
 	"jaegerlab/lab/stack"
 )
 
-var catalogs sync.Map // spec.Runtime -> func() (*setup.Catalog, error)
+// lookUp finds programs as a run does, once for each runtime.
+var lookUp = map[spec.Runtime]func() (func(string) (node.Binary, error), error){
+	spec.Process: sync.OnceValues(func() (func(string) (node.Binary, error), error) { return catalog(spec.Process) }),
+	spec.Docker:  sync.OnceValues(func() (func(string) (node.Binary, error), error) { return catalog(spec.Docker) }),
+}
 
-// binaries finds programs as a run does; a test that lacks one is skipped, with LAB_REQUIRE_DOCKER
-// failed where Docker is what it needs.
+func catalog(runtime spec.Runtime) (func(string) (node.Binary, error), error) {
+	found, err := setup.Find(context.Background(), runtime, nil)
+	if err != nil {
+		return nil, err
+	}
+	return found.Binary, nil
+}
+
+// binaries skips a test that lacks a program; with LAB_REQUIRE_DOCKER it fails where Docker is
+// what it needs.
 func binaries(t testing.TB, runtime spec.Runtime, programs ...string) func(string) (node.Binary, error) {
 	t.Helper()
-	if devBinary != nil {
-		return devBinary
-	}
-	find, _ := catalogs.LoadOrStore(runtime, sync.OnceValues(func() (*setup.Catalog, error) {
-		return setup.Find(context.Background(), runtime, nil)
-	}))
-	catalog, err := find.(func() (*setup.Catalog, error))()
+	find, err := lookUp[runtime]()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, program := range programs {
-		_, err := catalog.Binary(program)
+		_, err := find(program)
 		var absent *setup.AbsentError
 		if errors.As(err, &absent) && !(runtime == spec.Docker && os.Getenv(need.RequireDocker) == "1") {
 			t.Skipf("%s%s: %v", need.Reason, program, err)
@@ -44,7 +50,7 @@ func binaries(t testing.TB, runtime spec.Runtime, programs ...string) func(strin
 			t.Fatal(err)
 		}
 	}
-	return catalog.Binary
+	return find
 }
 
 // start brings a backend up in its own runtime, which ends with the test.
@@ -122,17 +128,4 @@ func makeStore(t testing.TB, cluster backend.Cluster, env backend.Env, arm spec.
 	}
 	t.Logf("%s: schema after %.1f s, %s", name, time.Since(began).Seconds(), replication)
 	return store
-}
-
-func TestIntegrationSmoke(t *testing.T) {
-	a := arm(t, "cassandra:2")
-	cluster, env := start(t, spec.Process, a, setup.Cassandra, setup.Jaeger)
-	engine, err := cluster.Engine(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%+v", engine)
-	store := makeStore(t, cluster, env, a, "smoke")
-	rows, err := store.Rows(t.Context())
-	t.Log(rows, err)
 }

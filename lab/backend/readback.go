@@ -135,12 +135,14 @@ func (j reading) run(ctx context.Context) (record.Ranges, []string, error) {
 	work := make(chan tokenRange)
 	var readers sync.WaitGroup
 	tally := tally{sink: j.sink}
+	var owners owners
 	for range max(j.readers, 1) {
 		readers.Go(func() {
 			var rows []record.Row
 			for r := range work {
 				var err error
-				if rows, err = j.attempt(ctx, r, rows[:0]); err != nil {
+				if rows, err = j.attempt(ctx, r, owners.attempts(r.Owner), rows[:0]); err != nil {
+					owners.failed(r.Owner)
 					tally.failed(fmt.Sprintf("range %s of node %d", r, r.Owner+1), err)
 				} else if err := tally.pass(rows); err != nil {
 					cancel(err)
@@ -160,11 +162,11 @@ func (j reading) run(ctx context.Context) (record.Ranges, []string, error) {
 }
 
 // attempt reads one range, several times if need be.
-func (j reading) attempt(ctx context.Context, r tokenRange, rows []record.Row) ([]record.Row, error) {
+func (j reading) attempt(ctx context.Context, r tokenRange, most int, rows []record.Row) ([]record.Row, error) {
 	pause := j.pause
 	for attempt := 1; ; attempt++ {
 		read, err := j.read(ctx, r, rows[:0])
-		if err == nil || attempt == readAttempts || ctx.Err() != nil || errors.Is(err, errNoNode) {
+		if err == nil || attempt >= most || ctx.Err() != nil || errors.Is(err, errNoNode) {
 			return read, err
 		}
 		timer := time.NewTimer(pause)
@@ -177,6 +179,33 @@ func (j reading) attempt(ctx context.Context, r tokenRange, rows []record.Row) (
 		pause *= 2
 		rows = read
 	}
+}
+
+// owners remembers which nodes' ranges stay unreadable. Once a few have, waiting for each of the
+// others would only take time: they are tried once.
+type owners struct {
+	mu   sync.Mutex
+	gone map[int]int
+}
+
+const rangesToGiveUp = 3
+
+func (o *owners) failed(owner int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.gone == nil {
+		o.gone = map[int]int{}
+	}
+	o.gone[owner]++
+}
+
+func (o *owners) attempts(owner int) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.gone[owner] >= rangesToGiveUp {
+		return 1
+	}
+	return readAttempts
 }
 
 // interleave orders ranges so that neighbours in the list belong to different owners.

@@ -128,9 +128,16 @@ func TestRangesThatFail(t *testing.T) {
 
 func TestManyFailedRangesAreSummedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		job := reading{ranges: plan(100), readers: 2, pause: firstPause, sink: func(record.Row) error { return nil },
-			read: func(context.Context, tokenRange, []record.Row) ([]record.Row, error) { return nil, errors.New("gone") }}
+		tries := 0
+		job := reading{ranges: plan(100), readers: 1, pause: firstPause, sink: func(record.Row) error { return nil },
+			read: func(context.Context, tokenRange, []record.Row) ([]record.Row, error) {
+				tries++
+				return nil, errors.New("gone")
+			}}
 		ranges, failed, err := job.run(t.Context())
+		if want := 100 + 2*rangesToGiveUp*(readAttempts-1); tries != want {
+			t.Errorf("%d reads of 100 ranges of two nodes that are gone; want %d", tries, want)
+		}
 		if err != nil || ranges.Read != 0 || len(failed) != maxReadErrors+1 || failed[maxReadErrors] != "92 more ranges" {
 			t.Errorf("run() = %+v, %q, %v", ranges, failed, err)
 		}
