@@ -35,6 +35,7 @@ type Cluster interface {
 	Engine(ctx context.Context) (record.Engine, error)
 	// Store names the storage of one round, a fresh keyspace: nothing is created yet.
 	Store(name string) Store
+	// Close ends the lab's own connections. The nodes stay with the runtime, whose Close ends them.
 	Close()
 }
 
@@ -50,7 +51,9 @@ type Store interface {
 	// Check proves before load: every table there, one schema version on every node, the asked
 	// replication, zero rows. It returns the keyspace's replication as the server reports it.
 	Check(ctx context.Context) (replication string, err error)
-	// Rows counts what is stored, cheaply enough to be polled while draining; -1 when this store can't.
+	// Rows is cheap enough to be polled while draining, and stands still exactly when nothing is
+	// stored any more: rows written so far by the servers' own counters (a row written twice counts
+	// twice), so it is no figure for the ledger. -1 when this store can't.
 	Rows(ctx context.Context) (int64, error)
 	// Read passes every stored row to sink, one at a time, in no order; from several goroutines
 	// never at once. A range that can't be read is retried, then counted as not read, and none

@@ -123,6 +123,12 @@ func (c *cqlCluster) addNode(ctx context.Context, index int) error {
 	}
 	for attempt := 1; ; attempt++ {
 		n, err := c.env.Runtime.Start(ctx, program)
+		if err != nil && index == 0 && attempt == 1 && c.layout.ports.cql != 0 {
+			if program, err = c.repick(); err != nil {
+				return err
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -136,6 +142,15 @@ func (c *cqlCluster) addNode(ctx context.Context, index int) error {
 			return err
 		}
 	}
+}
+
+// repick describes the first node with other ports: one may have been taken since it was picked.
+func (c *cqlCluster) repick() (node.Program, error) {
+	var err error
+	if c.layout.ports, err = pickPorts(c.layout.count); err != nil {
+		return node.Program{}, err
+	}
+	return c.kind.node(c.layout, 0)
 }
 
 // joinRefused recognises a node that ended because another one was joining.

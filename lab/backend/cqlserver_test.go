@@ -87,6 +87,13 @@ func (s *cqlServer) set(name string, table cqlTable) {
 	s.tables[name] = table
 }
 
+// statements are those asked so far.
+func (s *cqlServer) statements() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.seen)
+}
+
 func (s *cqlServer) serve(conn net.Conn) {
 	defer conn.Close()
 	for {

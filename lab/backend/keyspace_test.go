@@ -107,6 +107,20 @@ func TestReadTellsWhatItKnows(t *testing.T) {
 	}
 }
 
+// Cases 18, 19: spans are counted from traces, never through an index table.
+func TestReadLooksAtTracesOnly(t *testing.T) {
+	server := newCQLServer(t, cassandraOptions, schemaTables(systemTables(told{}), oneCopy, jaegerTables, 0))
+	cluster := settled(t, server)
+	if _, err := cluster.Store("ks").Read(t.Context(), Ask{}, func(record.Row) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range server.statements() {
+		if !strings.Contains(statement, " system") && !strings.Contains(statement, " FROM ks.traces ") {
+			t.Errorf("the read-back asks %q", statement)
+		}
+	}
+}
+
 // A node that is gone: what is read is read at ONE, and absent is unknown.
 func TestReadWithoutANode(t *testing.T) {
 	one := newCQLServer(t, cassandraOptions, schemaTables(systemTables(told{tokens: []string{"-5"}, peers: []net.IP{elsewhere}}), oneCopy, jaegerTables, 0))
