@@ -117,7 +117,8 @@ func TestDrainIsBounded(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
-			got, err := Drain(t.Context(), DrainAsk{WindowEnd: begin, Bound: 20 * time.Second, Counters: test.script.counters(begin)})
+			got, err := Drain(t.Context(), DrainAsk{
+				WindowEnd: begin, Bound: 20 * time.Second, Counters: test.script.counters(begin)})
 			if err != nil || got.Settled || got.DrainS != nil {
 				t.Fatalf("%s: got %+v, %v", name, got, err)
 			}

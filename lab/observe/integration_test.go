@@ -114,7 +114,7 @@ func (r *rig) send(traces uint64) (acked int64) {
 		r.t.Fatal(err)
 	}
 	for seq := range traces {
-		client.Send(r.t.Context(), seq, time.Now().UnixMicro())
+		client.Send(r.t.Context(), protocol.Work{Seq: seq, StartUS: time.Now().UnixMicro()})
 	}
 	client.Close(r.t.Context())
 	return acked
@@ -159,7 +159,8 @@ func cluster(t *testing.T, env stack.Env, arm spec.Arm) backend.Cluster {
 }
 
 func armOf(engine spec.Engine, collector, client string) spec.Arm {
-	a := spec.Arm{Backend: spec.Backend{Engine: engine}, Collector: collector, Client: client, Profile: spec.None, Replication: 1}
+	a := spec.Arm{Backend: spec.Backend{Engine: engine}, Collector: collector, Client: client, Profile: spec.None}
+	a.Replication = 1
 	if !engine.Embedded() {
 		a.Backend.Nodes = 1
 	}
@@ -175,8 +176,9 @@ func savePage(t *testing.T, name string, s Snapshot) {
 	var kept bytes.Buffer
 	for line := range bytes.Lines(s.Raw) {
 		text := strings.TrimPrefix(strings.TrimPrefix(string(line), "# HELP "), "# TYPE ")
-		for _, prefix := range []string{"otelcol_receiver", "otelcol_exporter", "jaeger_collector_spans", "jaeger_collector_queue",
-			"jaeger_collector_save", "jaeger_storage_", "jaeger_cassandra_", "jaeger_build_info", "target_info"} {
+		for _, prefix := range []string{"otelcol_receiver", "otelcol_exporter", "jaeger_collector_spans",
+			"jaeger_collector_queue", "jaeger_collector_save", "jaeger_storage_", "jaeger_cassandra_",
+			"jaeger_build_info", "target_info"} {
 			if strings.HasPrefix(text, prefix) {
 				kept.Write(line)
 				break
@@ -207,7 +209,7 @@ func TestIntegrationCountersOnCassandra(t *testing.T) {
 		last := r.scrape()
 		savePage(t, fmt.Sprintf("jaeger-%s-cassandra-%s.txt", r.collector.Record.Program.Version, arm.Client), last)
 		counters, warnings := Between(first, last, About{Arm: arm, Services: 1})
-		t.Logf("%s: drained in %v s, rows %v\n%s\n%s", name, deref(d.DrainS), *d.Last.Rows, table(counters), strings.Join(warnings, "\n"))
+		t.Logf("%s: drained in %v s, rows %v\n%s\n%q", name, deref(d.DrainS), *d.Last.Rows, table(counters), warnings)
 		want(t, counters, "saved", 400)
 		if n, _, ok := last.SavedSince(first); !ok || n != 400 || *d.Last.Rows != 400 {
 			t.Errorf("%s: saved %d, rows %d", name, n, *d.Last.Rows)

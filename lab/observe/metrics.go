@@ -70,8 +70,8 @@ func collector(name string) []spelling { return named("jaeger_collector_" + name
 func receiver(name string) []spelling  { return named("otelcol_receiver_" + name) }
 func exporter(name string) []spelling  { return named("otelcol_exporter_" + name) }
 
-// storage has both names of the storage's metrics: Jaeger 2.x says jaeger_storage_*, 1.76 and
-// some of the project's own pages jaeger_cassandra_*.
+// storage has both names of the storage's metrics: 2.x and 1.76 say jaeger_storage_* (seen on
+// their pages), earlier v1 and Jaeger's own migration tables jaeger_cassandra_*.
 func storage(name string) []spelling {
 	return append(named("jaeger_storage_"+name), named("jaeger_cassandra_"+name)...)
 }

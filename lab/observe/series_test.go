@@ -140,7 +140,8 @@ func TestPush(t *testing.T) {
 	p := Pusher{Addr: strings.TrimPrefix(server.URL, "http://"), Start: time.Unix(100, 0)}
 	at := time.Unix(107, 0)
 	err := p.Push(t.Context(), newFakeNode("collector"), []Point{
-		{At: at, Metric: "cpu", Value: 1.5}, {At: at, Metric: "memory", Value: 1 << 20}, {At: at, Metric: "unknown", Value: 3},
+		{At: at, Metric: "cpu", Value: 1.5}, {At: at, Metric: "memory", Value: 1 << 20},
+		{At: at, Metric: "unknown", Value: 3},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +165,8 @@ func TestPushTellsWhatWasAnswered(t *testing.T) {
 	}))
 	defer server.Close()
 	p := Pusher{Addr: strings.TrimPrefix(server.URL, "http://")}
-	if err := p.Push(t.Context(), newFakeNode("n"), nil); err == nil || !strings.Contains(err.Error(), "needs to be enabled") {
+	err := p.Push(t.Context(), newFakeNode("n"), nil)
+	if err == nil || !strings.Contains(err.Error(), "needs to be enabled") {
 		t.Errorf("got %v", err)
 	}
 }

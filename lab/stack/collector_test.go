@@ -159,9 +159,11 @@ func TestCheckQueue(t *testing.T) {
 	}
 	v1 := func(legacy bool, capacity int) *Collector {
 		return &Collector{Flavour: Flavour{Generation: V1}, legacy: legacy,
-			MetricsAddr: page(t, fmt.Sprintf("# TYPE jaeger_collector_queue_capacity gauge\njaeger_collector_queue_capacity{host=\"h\"} %d\n", capacity))}
+			MetricsAddr: page(t, fmt.Sprintf("# TYPE jaeger_collector_queue_capacity gauge\n"+
+				"jaeger_collector_queue_capacity{host=\"h\"} %d\n", capacity))}
 	}
-	const capacity = "# TYPE otelcol_exporter_queue_capacity gauge\notelcol_exporter_queue_capacity{data_type=\"traces\"} %d\n"
+	const capacity = "# TYPE otelcol_exporter_queue_capacity gauge\n" +
+		"otelcol_exporter_queue_capacity{data_type=\"traces\"} %d\n"
 	for name, test := range map[string]struct {
 		collector *Collector
 		want      []string
@@ -173,7 +175,8 @@ func TestCheckQueue(t *testing.T) {
 		"v1, thrift":            {v1(true, 2000), nil},
 		"v1, thrift, smaller":   {v1(true, 10), []string{"2000", "10"}},
 		"v1 OTLP has no metric": {v1(false, 10), nil},
-		"not answering":         {&Collector{Flavour: Flavour{Generation: V2}, MetricsAddr: "127.0.0.1:1", queueAsked: true}, []string{"127.0.0.1:1"}},
+		"not answering": {&Collector{Flavour: Flavour{Generation: V2}, MetricsAddr: "127.0.0.1:1", queueAsked: true},
+			[]string{"127.0.0.1:1"}},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		test.collector.Node = live(nil)

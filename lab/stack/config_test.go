@@ -37,7 +37,9 @@ func golden(t *testing.T, name string, got []byte) {
 // The configurations that the lab writes, in full: any change of a measured collector's settings
 // shows in a diff.
 func TestConfigurations(t *testing.T) {
-	stores := map[spec.Engine]fakeStore{spec.Cassandra: cassandraStore(), spec.Badger: badgerStore(), spec.Memory: memoryStore()}
+	stores := map[spec.Engine]fakeStore{
+		spec.Cassandra: cassandraStore(), spec.Badger: badgerStore(), spec.Memory: memoryStore(),
+	}
 	for _, collector := range []string{"v2", "v2-stock"} {
 		for engine, store := range stores {
 			f, err := ParseFlavour(collector)
@@ -101,8 +103,10 @@ func TestOwnConfigurationIsFilled(t *testing.T) {
 func TestOwnConfigurationMustFitTheArm(t *testing.T) {
 	f := Flavour{Generation: V2, File: "own.yaml", Config: "a: ${lab.storage}\nb: ${port.metrics}\n"}
 	_, err := configV2(f, Ask{Arm: arm(spec.Badger, "own.yaml"), Store: badgerStore(), Protocol: thriftHTTP()})
-	if err == nil || !strings.Contains(err.Error(), "${port.thrift-http}") || !strings.Contains(err.Error(), "${port.query}") {
-		t.Errorf("got %v", err)
+	for _, want := range []string{"${port.thrift-http}", "${port.query}"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %s: %v", want, err)
+		}
 	}
 }
 
@@ -135,7 +139,8 @@ func TestPrometheusConfiguration(t *testing.T) {
 
 func TestScrapeIntervalIsATenthOfTheWindow(t *testing.T) {
 	for window, want := range map[time.Duration]time.Duration{
-		0: time.Second, time.Minute: time.Second, 5 * time.Second: 500 * time.Millisecond, time.Second: 100 * time.Millisecond,
+		0: time.Second, time.Minute: time.Second,
+		5 * time.Second: 500 * time.Millisecond, time.Second: 100 * time.Millisecond,
 	} {
 		if got := scrapeInterval(window); got != want {
 			t.Errorf("window %s: interval %s, want %s", window, got, want)

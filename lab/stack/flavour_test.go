@@ -74,7 +74,8 @@ config: |
 		t.Fatal("accepted")
 	}
 	for _, want := range []string{
-		path, `name: "Has Spaces"`, "a-z, 0-9", "flavor: no such field; the nearest is flavour", `flavour: "v3": accepted: v2, v1`,
+		path, `name: "Has Spaces"`, "a-z, 0-9", "flavor: no such field; the nearest is flavour",
+		`flavour: "v3": accepted: v2, v1`,
 		`image: ":::"`, `binary: "./nowhere"`, "NAME=value", `args: "text": accepted: a list of texts`,
 		"${lab.storage} is missing", "${port.metrics} is missing",
 	} {
@@ -113,7 +114,8 @@ func TestFlavourFileForms(t *testing.T) {
 		}
 	})
 	t.Run("not a mapping", func(t *testing.T) {
-		if _, err := ParseFlavour(writeFile(t, "x.yaml", "- a\n")); err == nil || !strings.Contains(err.Error(), "accepted fields") {
+		_, err := ParseFlavour(writeFile(t, "x.yaml", "- a\n"))
+		if err == nil || !strings.Contains(err.Error(), "accepted fields") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -128,7 +130,8 @@ func TestFlavourFileForms(t *testing.T) {
 func TestOwnProgramMustFitTheRuntime(t *testing.T) {
 	image := writeFile(t, "image.yaml", "image: jaegertracing/jaeger:2.20.0\n")
 	runtime := &fakeRuntime{name: spec.Process}
-	_, err := StartCollector(t.Context(), fakeEnv(runtime), Ask{Arm: arm(spec.Memory, image), Store: memoryStore(), Protocol: otlpGRPC()})
+	_, err := StartCollector(t.Context(), fakeEnv(runtime),
+		Ask{Arm: arm(spec.Memory, image), Store: memoryStore(), Protocol: otlpGRPC()})
 	if err == nil || !strings.Contains(err.Error(), "LAB_RUNTIME=docker") {
 		t.Errorf("got %v", err)
 	}

@@ -65,7 +65,7 @@ func sendTraces(t *testing.T, client, addr string, n uint64) (acked uint32) {
 		t.Fatal(err)
 	}
 	for seq := range n {
-		sender.Send(t.Context(), seq, time.Now().UnixMicro())
+		sender.Send(t.Context(), protocol.Work{Seq: seq, StartUS: time.Now().UnixMicro()})
 	}
 	sender.Close(t.Context())
 	return acked
@@ -91,6 +91,13 @@ func embeddedStore(t *testing.T, a spec.Arm) backend.Store {
 		t.Fatal(err)
 	}
 	return cluster.Store("stack")
+}
+
+// startOTLP starts the collector of an arm for OTLP.
+func startOTLP(t *testing.T, env Env, a spec.Arm, store backend.Store, name string) (*Collector, error) {
+	t.Helper()
+	return StartCollector(t.Context(), env,
+		Ask{Arm: a, Store: store, Protocol: clientProtocol(t, "otlp-grpc"), Name: name})
 }
 
 // Every collector takes spans of every client on both embedded stores, with the queue asked for.
@@ -142,7 +149,7 @@ func TestIntegrationOwnCollector(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := arm(spec.Memory, path)
-	c, err := StartCollector(t.Context(), env, Ask{Arm: a, Store: embeddedStore(t, a), Protocol: clientProtocol(t, "otlp-grpc"), Name: "own"})
+	c, err := startOTLP(t, env, a, embeddedStore(t, a), "own")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,12 +157,14 @@ func TestIntegrationOwnCollector(t *testing.T) {
 	if acked := sendTraces(t, "otlp-grpc", c.IngestAddr(false), 10); acked != 40 {
 		t.Errorf("acked %d of 40 spans", acked)
 	}
-	if c.Record.Name != "small-queue" || c.Record.Settings["config.exporters.jaeger_storage_exporter.queue.queue_size"] != "500" {
+	size := c.Record.Settings["config.exporters.jaeger_storage_exporter.queue.queue_size"]
+	if c.Record.Name != "small-queue" || size != "500" {
 		t.Errorf("record %+v", c.Record)
 	}
 	// Planted: the collector has a queue of 500 while the lab believes it asked for its own.
 	c.queueAsked = true
-	if err := c.CheckQueue(t.Context()); err == nil || !strings.Contains(err.Error(), "2000") || !strings.Contains(err.Error(), "500") {
+	err = c.CheckQueue(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "2000") || !strings.Contains(err.Error(), "500") {
 		t.Errorf("another queue passed: %v", err)
 	}
 }
@@ -165,7 +174,7 @@ func TestIntegrationOwnCollector(t *testing.T) {
 func TestIntegrationMonitor(t *testing.T) {
 	env := realEnv(t, programV2, programPrometheus, programExporter)
 	a := arm(spec.Memory, "v2")
-	c, err := StartCollector(t.Context(), env, Ask{Arm: a, Store: embeddedStore(t, a), Protocol: clientProtocol(t, "otlp-grpc"), Name: "collector"})
+	c, err := startOTLP(t, env, a, embeddedStore(t, a), "collector")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,13 +205,15 @@ func TestIntegrationMonitor(t *testing.T) {
 	if delta, note := series[0].Delta(); delta == nil || *delta != 1000 {
 		t.Errorf("delta %v %s, want exactly 1000; samples %v", delta, note, series[0].Samples)
 	}
-	if up, err := m.Raw(t.Context(), `up{job="node-exporter"}`, from, time.Now()); err != nil || len(up) != 1 || len(up[0].Samples) < 2 {
+	up, err := m.Raw(t.Context(), `up{job="node-exporter"}`, from, time.Now())
+	if err != nil || len(up) != 1 || len(up[0].Samples) < 2 {
 		t.Errorf("node-exporter: %v, %v", up, err)
 	}
 	if err := m.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
-	blind, err := StartMonitor(t.Context(), env, MonitorAsk{Name: "blind", Targets: []Target{{Job: "load", Addr: "127.0.0.1:1"}}})
+	nobody := []Target{{Job: "load", Addr: "127.0.0.1:1"}}
+	blind, err := StartMonitor(t.Context(), env, MonitorAsk{Name: "blind", Targets: nobody})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +244,7 @@ func TestIntegrationCassandra(t *testing.T) {
 	for _, collector := range []string{"v2", "v1"} {
 		a.Collector = collector
 		started := time.Now()
-		_, err := StartCollector(t.Context(), env, Ask{Arm: a, Store: store, Protocol: clientProtocol(t, "otlp-grpc"), Name: "early-" + collector})
+		_, err := startOTLP(t, env, a, store, "early-"+collector)
 		if err == nil || !strings.Contains(err.Error(), "keyspace jaegerlab_stack does not exist") {
 			t.Errorf("%s without its keyspace: %v", collector, err)
 		}
@@ -252,7 +263,7 @@ func TestIntegrationCassandra(t *testing.T) {
 	want := int64(0)
 	for _, collector := range []string{"v2", "v2-stock", "v1"} {
 		a.Collector = collector
-		c, err := StartCollector(t.Context(), env, Ask{Arm: a, Store: store, Protocol: clientProtocol(t, "otlp-grpc"), Name: collector})
+		c, err := startOTLP(t, env, a, store, collector)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,7 +69,9 @@ func TestWaitTargets(t *testing.T) {
 
 // A target that Prometheus has not even listed yet is not up.
 func TestWaitTargetsCountsThem(t *testing.T) {
-	m := fakePrometheus(t, func(string, url.Values) string { return targetsAnswer(target("prometheus", "up", "", time.Now())) })
+	m := fakePrometheus(t, func(string, url.Values) string {
+		return targetsAnswer(target("prometheus", "up", "", time.Now()))
+	})
 	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
 	defer cancel()
 	if err := m.WaitTargets(ctx); err == nil || !strings.Contains(err.Error(), "1 of 2 targets") {
@@ -120,7 +122,8 @@ func TestRawAsksForBothEnds(t *testing.T) {
 
 func TestPrometheusErrorIsTold(t *testing.T) {
 	m := fakePrometheus(t, func(string, url.Values) string { return `{"status":"error","error":"parse error at char 3"}` })
-	if _, err := m.Raw(t.Context(), "x{", time.Now(), time.Now()); err == nil || !strings.Contains(err.Error(), "parse error") {
+	_, err := m.Raw(t.Context(), "x{", time.Now(), time.Now())
+	if err == nil || !strings.Contains(err.Error(), "parse error") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -158,8 +161,11 @@ func TestDelta(t *testing.T) {
 
 func TestStartMonitor(t *testing.T) {
 	addr := page(t, "ok")
-	runtime := &fakeRuntime{name: spec.Docker, launch: func(node.Program, int) *fakeNode { return live(map[string]string{"http": addr}) }}
-	m, err := StartMonitor(t.Context(), fakeEnv(runtime), MonitorAsk{Name: "prometheus", Targets: []Target{{Job: "load", Addr: "load:8080"}}})
+	runtime := &fakeRuntime{name: spec.Docker, launch: func(node.Program, int) *fakeNode {
+		return live(map[string]string{"http": addr})
+	}}
+	load := []Target{{Job: "load", Addr: "load:8080"}}
+	m, err := StartMonitor(t.Context(), fakeEnv(runtime), MonitorAsk{Name: "prometheus", Targets: load})
 	if err != nil {
 		t.Fatal(err)
 	}
