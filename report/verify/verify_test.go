@@ -1,0 +1,186 @@
+package verify
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"jaegerlab/lab/record"
+	"jaegerlab/report"
+)
+
+// saved is a real comparison (testdata/saved: one second of load on a Cassandra node and on badger)
+// saved and rendered again, so that it has a seal and its reports; change may alter the record.
+func saved(t *testing.T, change func(*record.Record)) string {
+	t.Helper()
+	r, err := record.Load("testdata/saved")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := record.Create(t.TempDir(), r.Experiment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(folder.Dir, os.DirFS("testdata/saved")); err != nil {
+		t.Fatal(err)
+	}
+	r.ID = folder.ID
+	if change != nil {
+		change(&r)
+	}
+	if err := folder.Save(r); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := report.Render(folder.Dir); err != nil {
+		t.Fatal(err)
+	}
+	return folder.Dir
+}
+
+func verified(t *testing.T, dir string) Result {
+	t.Helper()
+	result, err := Dir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func TestARealComparisonHolds(t *testing.T) {
+	result := verified(t, saved(t, nil))
+	if !result.Whole() || result.Runs != 2 || result.Files < 20 || result.Figures < 100 {
+		t.Errorf("%+v", result)
+	}
+	if _, err := Dir(t.TempDir()); err == nil {
+		t.Error("an empty folder was verified")
+	}
+}
+
+// One changed bit, in any file, at its begin, middle or end, is seen.
+func TestOneChangedBitFails(t *testing.T) {
+	dir := saved(t, nil)
+	files := 0
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil || len(data) == 0 {
+			return err
+		}
+		files++
+		for i, at := range []int{0, len(data) / 2, len(data) - 1} {
+			bit := byte(1) << (3 * i % 8)
+			data[at] ^= bit
+			if err := os.WriteFile(path, data, 0o644); err != nil {
+				return err
+			}
+			if result, err := Dir(dir); err == nil && result.Whole() {
+				t.Errorf("a changed bit in byte %d of %s went unseen", at, path)
+			}
+			data[at] ^= bit
+		}
+		return os.WriteFile(path, data, 0o644)
+	})
+	if err != nil || files < 25 {
+		t.Errorf("%d files were tried: %v", files, err)
+	}
+	if result := verified(t, dir); !result.Whole() {
+		t.Errorf("restored, and still: %q", result.Problems)
+	}
+}
+
+// A figure that does not come from its facts is named, also under a fresh seal and report.
+func TestFiguresThatTheFactsDoNotGive(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*record.Run)
+		want   string
+	}{
+		"stored in window": {func(run *record.Run) { *run.StoredInWindow++ }, "stored_in_window is"},
+		"saved counter":    {func(run *record.Run) { *run.SavedInWindowCounter += 5 }, "saved_in_window_counter is"},
+		"after drain":      {func(run *record.Run) { *run.StoredAfterDrain-- }, "stored_after_drain is"},
+		"per second":       {func(run *record.Run) { *run.StoredPerS *= 2 }, "stored_spans_per_s is"},
+		"acked":            {func(run *record.Run) { run.Ledger.Acked-- }, "ledger.acked is"},
+		"a cell":           {func(run *record.Run) { run.Ledger.Cells[2].Spans++ }, "ledger.cells[2].spans is"},
+		"verdict":          {func(run *record.Run) { run.Verdict = record.Lossy }, "verdict is lossy"},
+		"reasons":          {func(run *record.Run) { run.Reasons = []string{"so"} }, "reasons is"},
+		"window":           {func(run *record.Run) { run.WindowS = 60 }, "window_s is 60"},
+		"requests":         {func(run *record.Run) { run.Sent.Requests++ }, "sent.requests is"},
+		"p99":              {func(run *record.Run) { run.Request.P99 /= 2 }, "p99_ms is"},
+		"send to store":    {func(run *record.Run) { run.SendToStore.P50 = 1 }, "send_to_store.p50_ms is 1"},
+		"a counter":        {func(run *record.Run) { *run.Counters[0].Value = 7 }, "counters[0].value is 7"},
+		"statements":       {func(run *record.Run) { *run.WriteStatementsPerSpan = 3 }, "write_statements_per_span is 3"},
+		"CPU":              {func(run *record.Run) { *run.Nodes[0].CPUSeconds = 0.001 }, "cpu_s is 0.001"},
+		"peak":             {func(run *record.Run) { *run.Nodes[0].MemoryPeakBytes = 1 }, "memory_peak_bytes is 1"},
+		"limits":           {func(run *record.Run) { run.LimitsInForce = false }, "limits_in_force is false"},
+		"not enforced":     {func(run *record.Run) { run.Nodes[0].InForce.MemoryBytes = 1 << 40 }, "enforced is true"},
+		"overcommitted":    {func(run *record.Run) { run.Overcommitted = false }, "overcommitted is false"},
+		"others":           {func(run *record.Run) { *run.HostLoad = 1 }, "host_load is 1"},
+		"generated":        {func(run *record.Run) { run.Generated[0][0]++ }, "generated_per_worker"},
+		"drain":            {func(run *record.Run) { *run.DrainS = 1e6 }, "drain_s is"},
+		"ranges":           {func(run *record.Run) { run.Ranges.Read-- }, "ranges.read is"},
+		"no facts":         {func(run *record.Run) { run.Facts = nil }, "no facts"},
+		"no checksum":      {func(run *record.Run) { run.Files = run.Files[1:] }, "in no list of checksums"},
+	} {
+		result := verified(t, saved(t, func(r *record.Record) { test.change(&r.Runs[0]) }))
+		if all := strings.Join(result.Problems, "\n"); !strings.Contains(all, test.want) {
+			t.Errorf("%s: %q, want %q", name, result.Problems, test.want)
+		}
+	}
+}
+
+// A raw fact that was changed together with its checksum contradicts the figures.
+func TestForgedFacts(t *testing.T) {
+	dir := saved(t, nil)
+	r, err := record.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := record.RunFolder{Name: r.Runs[0].Folder, Dir: filepath.Join(dir, r.Runs[0].Folder)}
+	outcomes, err := record.ReadOutcomes(run.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes[0].Class, outcomes[0].Code = record.Refused, "forged"
+	file, err := run.WriteOutcomes(outcomes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, old := range r.Runs[0].Files {
+		if old.Path == file.Path {
+			r.Runs[0].Files[i] = file
+		}
+	}
+	folder := record.Folder{Dir: dir, ID: r.ID, Experiment: r.Experiment}
+	_ = folder.Save(r) // the link to the newest has no place here
+	result := verified(t, dir)
+	if all := strings.Join(result.Problems, "\n"); !strings.Contains(all, "ledger.acked is") || !strings.Contains(all, "ledger.refused is 0") {
+		t.Errorf("%q", result.Problems)
+	}
+}
+
+// What was added after the run has nobody to vouch for it; logs of a stack that was left up may grow.
+func TestAddedFiles(t *testing.T) {
+	dir := saved(t, nil)
+	if err := os.WriteFile(filepath.Join(dir, "extra.csv"), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if result := verified(t, dir); result.Whole() || !strings.Contains(result.Problems[0], "extra.csv") {
+		t.Errorf("%q", result.Problems)
+	}
+	kept := saved(t, func(r *record.Record) {
+		r.Spec.Keep = true
+		files := r.Runs[0].Files[:0]
+		for _, f := range r.Runs[0].Files {
+			if !strings.Contains(f.Path, "/logs/") {
+				files = append(files, f)
+			}
+		}
+		r.Runs[0].Files = files
+	})
+	if result := verified(t, kept); !result.Whole() || len(result.Notes) == 0 {
+		t.Errorf("%+v", result)
+	}
+}
