@@ -46,7 +46,8 @@ func fakeProtocol(s *starts, takes func(protocol.Config, uint64) time.Duration) 
 	return protocol.Protocol{Name: "fake", RetryRule: "never", Open: open}
 }
 
-func (f *fake) Send(ctx context.Context, seq uint64, startUS int64) {
+func (f *fake) Send(ctx context.Context, work protocol.Work) {
+	seq, startUS := work.Seq, work.StartUS
 	f.starts.mu.Lock()
 	for us := startUS; us < startUS+testWidth; us++ {
 		if f.starts.us[us] {

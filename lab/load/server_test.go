@@ -127,10 +127,10 @@ func checkAgainstSink(t *testing.T, client string, result Result, p Progress, s 
 func TestImpossibleJobsAreRefusedAtOnce(t *testing.T) {
 	remote := serving(t)
 	bad := testJob(0, 0, 0)
-	bad.Client, bad.Target, bad.Numbering.Width = "otlp-http", "nowhere", 3
+	bad.Client, bad.Target, bad.Numbering.Width = "otlp-grcp", "nowhere", 3
 	err := remote.Start(t.Context(), bad)
 	for _, want := range []string{
-		"400", "not there yet", "host:port", "concurrency is 0", "duration_s is 0", "numbering",
+		"400", "no such client", "host:port", "concurrency is 0", "duration_s is 0", "numbering",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want it to name %q", err, want)

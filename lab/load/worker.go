@@ -38,11 +38,12 @@ func (w *worker) work(ctx context.Context) {
 	}
 }
 
-// loop is the closed loop: the next trace starts when the client is done with this one.
+// loop is the closed loop: the next batch starts when the client is done with this one.
 func (w *worker) loop(ctx context.Context, phase trace.Phase) {
-	width := w.run.job.Numbering.Width
+	traces := max(w.run.job.Load.TracesPerRequest, 1)
+	spans := w.run.job.Numbering.Width * traces
 	over := w.run.over[phase]
-	for seq := uint64(0); ; seq++ {
+	for seq := uint64(0); ; seq += uint64(traces) {
 		select {
 		case <-over:
 			return
@@ -50,9 +51,9 @@ func (w *worker) loop(ctx context.Context, phase trace.Phase) {
 			return
 		default:
 		}
-		w.generated[phase].Add(uint64(width))
-		w.run.generated(phase, width)
-		w.clients[phase].Send(ctx, seq, w.run.clock.take(width))
+		w.generated[phase].Add(uint64(spans))
+		w.run.generated(phase, spans)
+		w.clients[phase].Send(ctx, protocol.Work{Seq: seq, StartUS: w.run.clock.take(spans)})
 	}
 }
 

@@ -6,18 +6,27 @@ import (
 	"jaegerlab/lab/trace"
 )
 
-// BenchmarkFill is the ceiling of the senders: it patches one trace of 11 spans and sends nothing.
+// BenchmarkFill is the ceiling of the senders: it patches a batch of 100 traces of 11 spans and
+// sends nothing.
 func BenchmarkFill(b *testing.B) {
+	const traces = 100
 	n := trace.New(42, 10)
-	parts, err := plan(encodeOTLP, "otlp-grpc", trace.Content{Tags: 10}, n.Width)
-	if err != nil {
-		b.Fatal(err)
+	for _, w := range wires() {
+		w.maxSpans = traces * n.Width
+		b.Run(w.client, func(b *testing.B) {
+			pool, err := w.plan(trace.Content{Tags: 10}, n.Width, traces)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			spans := 0
+			for b.Loop() {
+				for _, p := range pool[0] {
+					p.fill(n, trace.Measured, 3, uint64(spans), 1<<49)
+					spans += len(p.marks)
+				}
+			}
+			b.ReportMetric(float64(spans)/b.Elapsed().Seconds(), "spans/s")
+		})
 	}
-	b.ReportAllocs()
-	seq := uint64(0)
-	for b.Loop() {
-		parts[0].fill(n, trace.Measured, 3, seq*uint64(n.Width), int64(seq))
-		seq++
-	}
-	b.ReportMetric(float64(seq)*float64(n.Width)/b.Elapsed().Seconds(), "spans/s")
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/opentracing/opentracing-go"
+	"github.com/opentracing/opentracing-go/log"
 	"github.com/uber/jaeger-client-go"
 	jaegertransport "github.com/uber/jaeger-client-go/transport"
 
@@ -57,7 +58,8 @@ type tracer struct {
 
 func openReporter(name, addr string, config Config) (Client, error) {
 	content := config.Content()
-	if _, err := plan(encodeThriftBinary, name, content, 1); err != nil {
+	w := wire{client: name, encode: encodeThriftBinary, maxBytes: MaxRequestBytes, maxSpans: MaxRequestSpans}
+	if _, err := w.spansPerRequest(content, config.Numbering.Width, 1); err != nil {
 		return nil, err
 	}
 	size := len(encodeThriftBinary(content, 2, 1, 1).bytes)
@@ -89,17 +91,20 @@ func (r *reporterClient) tracer(service string) tracer {
 	return r.tracers[service]
 }
 
-func (r *reporterClient) Send(ctx context.Context, seq uint64, startUS int64) {
+// Send puts a batch of traces into the tracer's queue; the library makes its own batches of them.
+func (r *reporterClient) Send(ctx context.Context, work Work) {
 	if ctx.Err() != nil {
 		return
 	}
 	width := uint64(r.config.Numbering.Width)
-	tracer := r.tracer(r.content.Service(r.config.Worker, seq))
-	for index := seq * width; index < (seq+1)*width; index++ {
-		ref := trace.Ref{Phase: r.config.Phase, Worker: r.config.Worker, Index: index}
-		r.finish(tracer, r.content.Span(r.config.Numbering, ref, startUS))
+	for seq := work.Seq; seq < work.Seq+uint64(r.config.Traces()); seq++ {
+		tracer := r.tracer(r.content.Service(r.config.Worker, seq))
+		for index := seq * width; index < (seq+1)*width; index++ {
+			ref := trace.Ref{Phase: r.config.Phase, Worker: r.config.Worker, Index: index}
+			r.finish(tracer, r.content.Span(r.config.Numbering, ref, work.StartUS+int64((seq-work.Seq)*width)))
+		}
+		r.generated += int64(width)
 	}
-	r.generated += int64(width)
 }
 
 // finish hands one span to the tracer, under the identity that the numbering gives it.
@@ -111,8 +116,17 @@ func (r *reporterClient) finish(tracer tracer, s trace.Span) {
 	for _, tag := range s.Tags {
 		span.SetTag(tag.Key, tag.Value)
 	}
+	if s.Error {
+		span.SetTag("error", true)
+	}
 	duration := time.Duration(s.DurationUS) * time.Microsecond
-	span.FinishWithOptions(opentracing.FinishOptions{FinishTime: start.Add(duration)})
+	finish := opentracing.FinishOptions{FinishTime: start.Add(duration)}
+	for _, event := range s.Events {
+		finish.LogRecords = append(finish.LogRecords, opentracing.LogRecord{
+			Timestamp: time.UnixMicro(event.TimeUS), Fields: []log.Field{log.String("event", event.Name)},
+		})
+	}
+	span.FinishWithOptions(finish)
 }
 
 // Close flushes the queues until ctx ends; what is still queued then never leaves.

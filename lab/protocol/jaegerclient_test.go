@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"jaegerlab/lab/protocol"
 	"jaegerlab/lab/protocol/sink"
 	"jaegerlab/lab/record"
 )
@@ -16,7 +17,7 @@ func TestJaegerClientCountsDeliveriesNotIntentions(t *testing.T) {
 		s := &sink.Sink{}
 		c, l := open(t, "jaeger-client", start(t, "jaeger-client", s), 5*time.Second)
 		for seq := range traces {
-			c.Send(t.Context(), seq, int64(1000+seq*width))
+			c.Send(t.Context(), protocol.Work{Seq: seq, StartUS: int64(1000 + seq*width)})
 		}
 		totals := c.Close(t.Context())
 		generated, acked := int64(traces*width), int64(l.spans(record.Acked))
@@ -43,7 +44,7 @@ func TestJaegerClientFlushDeadlineReportsWhatIsQueued(t *testing.T) {
 	s := &sink.Sink{Answer: always(sink.Reply{Delay: time.Hour})}
 	c, l := open(t, "jaeger-client", start(t, "jaeger-client", s), time.Minute)
 	for seq := range uint64(20) { // 220 spans: one batch on its way, the next ones queued or dropped
-		c.Send(t.Context(), seq, int64(1000+seq*width))
+		c.Send(t.Context(), protocol.Work{Seq: seq, StartUS: int64(1000 + seq*width)})
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

@@ -26,6 +26,14 @@ const (
 	otlpStart      = 7 // fixed64
 	otlpEnd        = 8
 	otlpAttributes = 9
+	otlpEvents     = 11
+	otlpStatus     = 15
+
+	otlpEventTime = 1 // Event: fixed64
+	otlpEventName = 2
+
+	otlpStatusCode  = 3 // Status.code: enum
+	otlpStatusError = 2
 
 	otlpKey         = 1 // KeyValue.key
 	otlpValue       = 2 // KeyValue.value
@@ -36,11 +44,11 @@ var otlpFormat = format{id: binary.BigEndian.PutUint64, time: putNanoseconds}
 
 // encodeOTLP encodes an ExportTraceServiceRequest with one resource and one scope without a
 // name. Spans have no kind: then Jaeger stores the same tags whatever the protocol.
-func encodeOTLP(content trace.Content, width, position, count int) *template {
+func encodeOTLP(content trace.Content, width int, first uint64, count int) *template {
 	t := &template{format: otlpFormat, content: content, service: none}
 	var spans []byte
 	for i := range count {
-		body, marks := otlpSpan(content, position+i, width)
+		body, marks := otlpSpan(content, width, first+uint64(i))
 		spans = protowire.AppendTag(spans, otlpSpans, protowire.BytesType)
 		spans = protowire.AppendVarint(spans, uint64(len(body)))
 		t.marks = append(t.marks, marks.shifted(len(spans)))
@@ -76,20 +84,8 @@ func (t *template) shift(service, spans int) {
 	}
 }
 
-func (m spanMarks) shifted(by int) spanMarks {
-	for _, at := range []*int{&m.traceHigh, &m.traceLow, &m.span, &m.parent, &m.start, &m.end} {
-		if *at != none {
-			*at += by
-		}
-	}
-	for i := range m.values {
-		m.values[i] += by
-	}
-	return m
-}
-
-func otlpSpan(content trace.Content, position, width int) ([]byte, spanMarks) {
-	m := spanMarks{parent: none}
+func otlpSpan(content trace.Content, width int, index uint64) ([]byte, spanMarks) {
+	m := marksOf(content, width, index)
 	id := make([]byte, 16)
 	b := protowire.AppendTag(nil, otlpTraceID, protowire.BytesType)
 	b = protowire.AppendBytes(b, id)
@@ -97,26 +93,45 @@ func otlpSpan(content trace.Content, position, width int) ([]byte, spanMarks) {
 	b = protowire.AppendTag(b, otlpSpanID, protowire.BytesType)
 	b = protowire.AppendBytes(b, id[:8])
 	m.span = len(b) - 8
-	if position > 0 {
+	if !m.root {
 		b = protowire.AppendTag(b, otlpParentID, protowire.BytesType)
 		b = protowire.AppendBytes(b, id[:8])
 		m.parent = len(b) - 8
 	}
 	b = protowire.AppendTag(b, otlpName, protowire.BytesType)
-	b = protowire.AppendString(b, trace.Operation(position))
-	b = protowire.AppendTag(b, otlpStart, protowire.Fixed64Type)
-	m.start = len(b)
-	b = protowire.AppendFixed64(b, 0)
-	b = protowire.AppendTag(b, otlpEnd, protowire.Fixed64Type)
-	m.end = len(b)
-	b = protowire.AppendFixed64(b, 0)
+	b = protowire.AppendString(b, content.Operation(0, index, int(index%uint64(width))))
+	if content.OperationsDiffer() {
+		m.operation = len(b) - trace.OperationDigits
+	}
+	b, m.start = appendFixed64(b, otlpStart)
+	b, m.end = appendFixed64(b, otlpEnd)
 	for tag := range content.Tags {
 		b = appendOTLPAttribute(b, otlpAttributes, trace.Tag{Key: trace.TagKey(tag), Value: content.Value(0, 0, tag)})
 		if content.ValuesDiffer() {
 			m.values = append(m.values, len(b)-trace.ValueDigits)
 		}
 	}
+	for event := range content.Events {
+		body, at := appendFixed64(nil, otlpEventTime)
+		body = protowire.AppendTag(body, otlpEventName, protowire.BytesType)
+		body = protowire.AppendString(body, trace.EventName(event))
+		b = protowire.AppendTag(b, otlpEvents, protowire.BytesType)
+		b = protowire.AppendVarint(b, uint64(len(body)))
+		m.events = append(m.events, len(b)+at)
+		b = append(b, body...)
+	}
+	if content.IsError(index) {
+		body := protowire.AppendTag(nil, otlpStatusCode, protowire.VarintType)
+		b = protowire.AppendTag(b, otlpStatus, protowire.BytesType)
+		b = protowire.AppendBytes(b, protowire.AppendVarint(body, otlpStatusError))
+	}
 	return b, m
+}
+
+// appendFixed64 appends a zero and returns its place.
+func appendFixed64(b []byte, field protowire.Number) (grown []byte, at int) {
+	b = protowire.AppendTag(b, field, protowire.Fixed64Type)
+	return protowire.AppendFixed64(b, 0), len(b)
 }
 
 // otlpResourceOf also returns the place of the service's digits, when there are several services.

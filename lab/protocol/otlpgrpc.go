@@ -22,16 +22,16 @@ import (
 // otlpGRPC is the default client: OTLP over gRPC, one connection a worker, as ten programs would
 // have, so that no worker waits for another's HTTP/2 window.
 func otlpGRPC() Protocol {
-	const name = "otlp-grpc"
+	w := wire{client: "otlp-grpc", encode: encodeOTLP, maxBytes: MaxRequestBytes, maxSpans: MaxRequestSpans}
 	return Protocol{
-		Name: name,
+		Name: w.client,
 		Port: "otlp-grpc",
 		ReceiverV2: map[string]any{"otlp": map[string]any{"protocols": map[string]any{
 			"grpc": map[string]any{"endpoint": "${ip}:${port.otlp-grpc}"},
 		}}},
 		RetryRule: RetryRule,
 		Open: func(addr string, config Config) (Client, error) {
-			return openSender(name, encodeOTLP, config, func() (transport, error) { return dialGRPC(addr) })
+			return openSender(w, config, func() (transport, error) { return dialGRPC(addr) })
 		},
 	}
 }

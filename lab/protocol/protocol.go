@@ -24,6 +24,7 @@ import (
 type Protocol struct {
 	Name string // as LAB_CLIENT spells it
 	Port string // name of the collector's port it sends to
+	UDP  bool   // that port takes packets, and nobody answers
 
 	// ReceiverV2 is the fragment below "receivers:" in a Jaeger v2 configuration, one receiver by
 	// name; it uses the placeholders of package node (${ip}, ${port.NAME}).
@@ -51,22 +52,34 @@ type Config struct {
 	Report func(record.Outcome)
 }
 
+// Traces is how many traces are sent together.
+func (c Config) Traces() int { return max(c.Load.TracesPerRequest, 1) }
+
 // Content is what the spans of this load contain.
 func (c Config) Content() trace.Content {
+	l := c.Load
 	return trace.Content{
-		Seed: c.Seed, Tags: c.Load.TagsCount, Services: c.Load.Services,
-		TagValues: c.Load.TagValues, ResourceAttributes: c.Load.ResourceAttributes,
+		Seed: c.Seed, Tags: l.TagsCount, Services: l.Services, TracesPerService: c.Traces(),
+		TagValues: l.TagValues, TagLength: l.TagLength, ResourceAttributes: l.ResourceAttributes,
+		Operations: l.Operations, Shape: trace.Shape(l.Shape), ErrorPercent: l.ErrorPercent, Events: l.Events,
 	}
+}
+
+// Work is one batch: the traces Seq, Seq+1, ..., as many as the load sends together. Seq is a
+// multiple of that.
+type Work struct {
+	Seq      uint64
+	StartUS  int64 // start of the first root, microseconds since the epoch; each span starts one later
+	Intended int64 // when it should leave, nanoseconds since the epoch; 0 = when it does
 }
 
 // Client sends the traces of one worker and phase, in order. It is used by one goroutine.
 type Client interface {
-	// Send generates the trace number seq (spans seq*Width ... ) with its root starting at startUS
-	// (microseconds since the epoch, one microsecond a span apart) and sends it. Synchronous
+	// Send generates a batch of traces and sends it. Synchronous
 	// clients report each of its requests before Send returns; clients with a queue of their own
 	// report when it is known. When ctx ends, what was sent and has no answer is unanswered, and
 	// what was not sent is not reported.
-	Send(ctx context.Context, seq uint64, startUS int64)
+	Send(ctx context.Context, work Work)
 	// Close flushes until ctx ends, reports whatever is still open, and leaves no goroutine
 	// behind. Spans that never left are not reported: no outcome means unsent.
 	Close(ctx context.Context) Totals
@@ -77,6 +90,7 @@ type Totals struct {
 	Requests     int64
 	Retries      int64
 	Bytes        int64  // payload, first attempts and retries
+	SocketErrors int64  // attempts of which nothing could be written: no connection, no port, no buffer
 	QueueDropped *int64 // spans that never left its queue, full or given up; nil = it has no queue
 	Queued       *int64 // of these: still queued when the flush's deadline came; nil = it has no queue
 }
@@ -85,6 +99,7 @@ type Totals struct {
 func (t Totals) Add(o Totals) Totals {
 	return Totals{
 		Requests: t.Requests + o.Requests, Retries: t.Retries + o.Retries, Bytes: t.Bytes + o.Bytes,
+		SocketErrors: t.SocketErrors + o.SocketErrors,
 		QueueDropped: addKnown(t.QueueDropped, o.QueueDropped), Queued: addKnown(t.Queued, o.Queued),
 	}
 }
@@ -97,13 +112,9 @@ func addKnown(a, b *int64) *int64 {
 	return &sum
 }
 
-// Names of clients that are planned, with the reason why they are refused.
-var planned = map[string]string{
-	"otlp-http":  "not there yet",
-	"thrift-udp": "not there yet",
+func protocols() []Protocol {
+	return []Protocol{otlpGRPC(), otlpHTTP(), thriftHTTP(), thriftUDP(), jaegerClient()}
 }
-
-func protocols() []Protocol { return []Protocol{otlpGRPC(), thriftHTTP(), jaegerClient()} }
 
 // Names lists the clients that exist, the default first.
 func Names() []string {
@@ -121,8 +132,5 @@ func Get(name string) (Protocol, error) {
 		return all[i], nil
 	}
 	accepted := strings.Join(Names(), ", ")
-	if reason, ok := planned[name]; ok {
-		return Protocol{}, fmt.Errorf("choose client %q: %s; LAB_CLIENT accepts %s", name, reason, accepted)
-	}
 	return Protocol{}, fmt.Errorf("choose client %q: no such client; LAB_CLIENT accepts %s", name, accepted)
 }

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
@@ -8,7 +9,7 @@ import (
 	"jaegerlab/lab/record"
 )
 
-// RetryRule is what the lab's own clients (otlp-grpc, thrift-http) do, in a sentence for the record.
+// RetryRule is what the lab's own clients (otlp-grpc, otlp-http, thrift-http) do, in a sentence for the record.
 const RetryRule = "retried until the request's deadline: gRPC CANCELLED, DEADLINE_EXCEEDED, ABORTED, OUT_OF_RANGE, " +
 	"UNAVAILABLE, DATA_LOSS, and RESOURCE_EXHAUSTED with RetryInfo; HTTP 429, 502, 503, 504; no connection, or a " +
 	"connection lost before the answer; back-off 100 ms doubling to 5 s, half of it jitter, or as long as the receiver " +
@@ -27,6 +28,7 @@ const (
 	refused                  // the receiver's own answer says that it doesn't have it
 	unknown                  // it was sent, and no answer says what became of it
 	partial                  // the receiver kept some spans and doesn't say which
+	silent                   // it was sent over a protocol that has no answers
 	taken                    // acknowledged
 )
 
@@ -37,6 +39,7 @@ type answer struct {
 	wait    time.Duration // the receiver asks for this pause; 0 = none asked
 	heard   bool          // the receiver said something: the time of it counts as an answer
 	busy    bool          // taken, but the request's bytes may still be being read
+	bytes   int           // that were sent; 0 = the body's own length
 	code    string        // status and reason, without addresses; "" when taken
 }
 
@@ -66,37 +69,50 @@ func (p *pauses) next(asked time.Duration) time.Duration {
 	return half + time.Duration(p.random.Int64N(int64(half)))
 }
 
+// sending is what it took to deliver one request.
+type sending struct {
+	attempts  int
+	unreached int   // of these: nothing could be written
+	bytes     int64 // of all attempts
+	free      bool  // nobody reads the body any more
+}
+
 // deliver sends body until it is taken or refused for good or ctx ends, and sets the outcome's
-// times, attempts, class and code. It returns how often it sent, and whether body is free. A
-// request that was sent once without an answer stays in doubt, whatever later attempts were told,
-// unless one was taken.
-func deliver(ctx context.Context, t transport, body []byte, p pauses, o *record.Outcome) (attempts int, free bool) {
+// times, attempts, class and code. A request that was sent once without an answer stays in doubt,
+// whatever later attempts were told, unless one was taken.
+func deliver(ctx context.Context, t transport, body []byte, p pauses, o *record.Outcome) (s sending) {
 	doubt := ""
 	o.Class = record.Unsent
 	for {
-		if attempts == 0 {
+		if s.attempts == 0 {
 			o.Sent = time.Now().UnixNano()
 		}
 		a := t.attempt(ctx, body, int(o.Spans))
-		attempts++
+		s.attempts++
+		s.bytes += int64(cmp.Or(a.bytes, len(body)))
+		if a.verdict == unreached {
+			s.unreached++
+		}
 		if a.heard {
 			o.Answered = time.Now().UnixNano()
 		}
 		o.Class, o.Code = classify(a, &doubt)
-		free = attempts == 1 && a.verdict == taken && !a.busy
+		s.free = s.attempts == 1 && (a.verdict == taken && !a.busy || a.verdict == silent)
 		if !a.retry || !sleep(ctx, p.next(a.wait)) {
 			break
 		}
 	}
 	o.Intended = o.Sent
-	o.Attempts = uint16(min(attempts, 1<<16-1))
-	return attempts, free
+	o.Attempts = uint16(min(s.attempts, 1<<16-1))
+	return s
 }
 
 func classify(a answer, doubt *string) (record.Class, string) {
 	switch {
 	case a.verdict == taken:
 		return record.Acked, ""
+	case a.verdict == silent:
+		return record.NoReply, ""
 	case a.verdict == unknown || a.verdict == partial:
 		*doubt = a.code
 	}

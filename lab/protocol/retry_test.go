@@ -35,7 +35,8 @@ func TestRetriesEndAtTheDeadline(t *testing.T) {
 		began := time.Now()
 		s := &script{answers: []answer{{verdict: unreached, retry: true, code: "unreachable: refused"}}}
 		var o record.Outcome
-		attempts, free := deliver(ctx, s, nil, newPauses(seeded(1)), &o)
+		did := deliver(ctx, s, nil, newPauses(seeded(1)), &o)
+		attempts, free := did.attempts, did.free
 		if took := time.Since(began); took > 30*time.Second || took < 20*time.Second {
 			t.Errorf("gave up after %v of 30 s", took)
 		}

@@ -10,6 +10,7 @@ import (
 // width; the structs are those of jaeger.thrift (jaeger-idl).
 const (
 	thriftStop   = 0
+	thriftBool   = 2
 	thriftI32    = 8
 	thriftI64    = 10
 	thriftString = 11
@@ -18,48 +19,112 @@ const (
 
 	thriftSampled   = 1 // Span.flags: the span was sampled, as every client of Jaeger sets it
 	thriftTagString = 0 // TagType.STRING
+	thriftTagBool   = 2 // TagType.BOOL
 )
 
 var thriftBinaryFormat = format{id: binary.BigEndian.PutUint64, time: putMicroseconds}
 
-// thriftWriter appends thrift binary.
-type thriftWriter struct{ bytes []byte }
+// thriftWriter appends one of thrift's protocols. Methods that return a place return that of the
+// value's fixed-width bytes, or, for texts, the place after the value.
+type thriftWriter interface {
+	begin(number int16)                  // a struct that is a field
+	stop()                               // the end of a struct
+	list(number int16, length int)       // of structs
+	element()                            // a struct that is an element of a list
+	i32(number int16, value int32)       //
+	i64(number int16, value int64)       // a constant
+	id(number int16) int                 // room for an id
+	time(number int16) int               // room for microseconds since the epoch
+	text(number int16, value string) int //
+	flag(number int16, value bool)       //
+	written() []byte                     //
+}
 
-func (w *thriftWriter) field(kind byte, number int16) {
+// binaryWriter appends thrift binary.
+type binaryWriter struct{ bytes []byte }
+
+func (w *binaryWriter) field(kind byte, number int16) {
 	w.bytes = append(w.bytes, kind)
 	w.bytes = binary.BigEndian.AppendUint16(w.bytes, uint16(number))
 }
 
-func (w *thriftWriter) stop() { w.bytes = append(w.bytes, thriftStop) }
+func (w *binaryWriter) written() []byte    { return w.bytes }
+func (w *binaryWriter) begin(number int16) { w.field(thriftStruct, number) }
+func (w *binaryWriter) element()           {}
+func (w *binaryWriter) stop()              { w.bytes = append(w.bytes, thriftStop) }
 
-func (w *thriftWriter) i32(number int16, value int32) {
+func (w *binaryWriter) list(number int16, length int) {
+	w.field(thriftList, number)
+	w.bytes = append(w.bytes, thriftStruct)
+	w.bytes = binary.BigEndian.AppendUint32(w.bytes, uint32(length))
+}
+
+func (w *binaryWriter) i32(number int16, value int32) {
 	w.field(thriftI32, number)
 	w.bytes = binary.BigEndian.AppendUint32(w.bytes, uint32(value))
 }
 
-// i64 returns the place of the value.
-func (w *thriftWriter) i64(number int16, value int64) int {
+func (w *binaryWriter) i64(number int16, value int64) {
 	w.field(thriftI64, number)
 	w.bytes = binary.BigEndian.AppendUint64(w.bytes, uint64(value))
+}
+
+func (w *binaryWriter) id(number int16) int {
+	w.i64(number, 0)
 	return len(w.bytes) - 8
 }
 
-// text returns the place after the value.
-func (w *thriftWriter) text(number int16, value string) int {
+func (w *binaryWriter) time(number int16) int { return w.id(number) }
+
+func (w *binaryWriter) text(number int16, value string) int {
 	w.field(thriftString, number)
 	w.bytes = binary.BigEndian.AppendUint32(w.bytes, uint32(len(value)))
 	w.bytes = append(w.bytes, value...)
 	return len(w.bytes)
 }
 
-func (w *thriftWriter) list(number int16, length int) {
-	w.field(thriftList, number)
-	w.bytes = append(w.bytes, thriftStruct)
-	w.bytes = binary.BigEndian.AppendUint32(w.bytes, uint32(length))
+func (w *binaryWriter) flag(number int16, value bool) {
+	w.field(thriftBool, number)
+	if value {
+		w.bytes = append(w.bytes, 1)
+		return
+	}
+	w.bytes = append(w.bytes, 0)
 }
 
-// tag appends one Tag struct and returns the place after its value.
-func (w *thriftWriter) tag(tag trace.Tag) int {
+// encodeThriftBinary encodes a Batch: one Process and its spans.
+func encodeThriftBinary(content trace.Content, width int, first uint64, count int) *template {
+	t := &template{format: thriftBinaryFormat, content: content, service: none}
+	w := &binaryWriter{}
+	t.batch(w, width, first, count)
+	t.bytes = w.bytes
+	return t
+}
+
+// batch writes the fields of a Batch and the end of it, and notes the places.
+func (t *template) batch(w thriftWriter, width int, first uint64, count int) {
+	w.begin(1) // Batch.process
+	after := w.text(1, t.content.Service(0, 0))
+	if t.content.ServicesDiffer() {
+		t.service = after - trace.ServiceDigits
+	}
+	if resource := t.content.Resource(); len(resource) > 0 {
+		w.list(2, len(resource))
+		for _, tag := range resource {
+			writeTag(w, tag)
+		}
+	}
+	w.stop()
+	w.list(2, count) // Batch.spans
+	for i := range count {
+		t.marks = append(t.marks, writeSpan(w, t.content, width, first+uint64(i)))
+	}
+	w.stop()
+}
+
+// writeTag writes one Tag struct and returns the place after its value.
+func writeTag(w thriftWriter, tag trace.Tag) int {
+	w.element()
 	w.text(1, tag.Key)
 	w.i32(2, thriftTagString)
 	end := w.text(3, tag.Value)
@@ -67,53 +132,54 @@ func (w *thriftWriter) tag(tag trace.Tag) int {
 	return end
 }
 
-// encodeThriftBinary encodes a Batch: one Process and its spans.
-func encodeThriftBinary(content trace.Content, width, position, count int) *template {
-	t := &template{format: thriftBinaryFormat, content: content, service: none}
-	w := &thriftWriter{}
-	w.field(thriftStruct, 1) // Batch.process
-	after := w.text(1, content.Service(0, 0))
-	if content.ServicesDiffer() {
-		t.service = after - trace.ServiceDigits
+func writeSpan(w thriftWriter, content trace.Content, width int, index uint64) spanMarks {
+	m := marksOf(content, width, index)
+	w.element()
+	m.traceLow = w.id(1)
+	m.traceHigh = w.id(2)
+	m.span = w.id(3)
+	if m.root {
+		w.i64(4, 0)
+	} else {
+		m.parent = w.id(4)
 	}
-	if resource := content.Resource(); len(resource) > 0 {
-		w.list(2, len(resource))
-		for _, tag := range resource {
-			w.tag(tag)
-		}
+	after := w.text(5, content.Operation(0, index, int(index%uint64(width))))
+	if content.OperationsDiffer() {
+		m.operation = after - trace.OperationDigits
 	}
-	w.stop()
-	w.list(2, count) // Batch.spans
-	for i := range count {
-		t.marks = append(t.marks, w.span(content, position+i, width))
-	}
-	w.stop()
-	t.bytes = w.bytes
-	return t
-}
-
-func (w *thriftWriter) span(content trace.Content, position, width int) spanMarks {
-	m := spanMarks{parent: none, end: none}
-	m.traceLow = w.i64(1, 0)
-	m.traceHigh = w.i64(2, 0)
-	m.span = w.i64(3, 0)
-	parent := w.i64(4, 0)
-	if position > 0 {
-		m.parent = parent
-	}
-	w.text(5, trace.Operation(position))
 	w.i32(7, thriftSampled)
-	m.start = w.i64(8, 0)
-	_, duration := trace.Timing(position, width)
-	w.i64(9, duration)
-	if content.Tags > 0 {
-		w.list(10, content.Tags)
+	m.start = w.time(8)
+	w.i64(9, m.duration)
+	failed := content.IsError(index)
+	tags := content.Tags
+	if failed {
+		tags++
+	}
+	if tags > 0 {
+		w.list(10, tags)
 	}
 	for tag := range content.Tags {
-		after := w.tag(trace.Tag{Key: trace.TagKey(tag), Value: content.Value(0, 0, tag)})
+		after := writeTag(w, trace.Tag{Key: trace.TagKey(tag), Value: content.Value(0, 0, tag)})
 		if content.ValuesDiffer() {
 			m.values = append(m.values, after-trace.ValueDigits)
 		}
+	}
+	if failed {
+		w.element()
+		w.text(1, "error")
+		w.i32(2, thriftTagBool)
+		w.flag(5, true)
+		w.stop()
+	}
+	if content.Events > 0 {
+		w.list(11, content.Events)
+	}
+	for event := range content.Events {
+		w.element()
+		m.events = append(m.events, w.time(1))
+		w.list(2, 1)
+		writeTag(w, trace.Tag{Key: "event", Value: trace.EventName(event)})
+		w.stop()
 	}
 	w.stop()
 	return m

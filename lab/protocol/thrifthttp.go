@@ -3,7 +3,6 @@ package protocol
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,18 +11,20 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // thriftHTTP sends Jaeger's thrift batches as the original experiment's exporter did.
 func thriftHTTP() Protocol {
-	const name = "thrift-http"
+	w := wire{client: "thrift-http", encode: encodeThriftBinary, maxBytes: MaxRequestBytes, maxSpans: MaxRequestSpans}
 	return Protocol{
-		Name:       name,
+		Name:       w.client,
 		Port:       "thrift-http",
 		ReceiverV2: jaegerReceiver(),
 		RetryRule:  RetryRule,
 		Open: func(addr string, config Config) (Client, error) {
-			return openSender(name, encodeThriftBinary, config, func() (transport, error) {
+			return openSender(w, config, func() (transport, error) {
 				return newHTTPTransport(tracesURL(addr), "application/x-thrift"), nil
 			})
 		},
@@ -43,10 +44,15 @@ func tracesURL(addr string) string { return "http://" + addr + "/api/traces?form
 type httpTransport struct {
 	url, contentType string
 	rounds           *http.Transport
+	judge            func(code int, header http.Header, body []byte, spans int) answer
+
+	gzip   bool
+	zip    *gzip.Writer
+	packed *bytes.Buffer // nil: somebody may still be reading the last one
 }
 
 func newHTTPTransport(url, contentType string) *httpTransport {
-	return &httpTransport{url: url, contentType: contentType, rounds: newRounds()}
+	return &httpTransport{url: url, contentType: contentType, rounds: newRounds(), judge: judgeThriftHTTP}
 }
 
 // newRounds is a transport for one worker: no proxy, no compression, and its own connection.
@@ -61,7 +67,10 @@ func newRounds() *http.Transport {
 
 func (h *httpTransport) close() { h.rounds.CloseIdleConnections() }
 
-func (h *httpTransport) attempt(ctx context.Context, body []byte, _ int) answer {
+func (h *httpTransport) attempt(ctx context.Context, body []byte, spans int) answer {
+	if h.gzip {
+		body = h.pack(body)
+	}
 	ctx, sent := watchHTTP(ctx)
 	var readers atomic.Int32
 	request, err := newPost(ctx, h.url, body, &readers)
@@ -69,16 +78,43 @@ func (h *httpTransport) attempt(ctx context.Context, body []byte, _ int) answer 
 		return answer{verdict: unreached, code: reason("unreachable", err.Error())}
 	}
 	request.Header.Set("Content-Type", h.contentType)
+	if h.gzip {
+		request.Header.Set("Content-Encoding", "gzip")
+	}
 	response, err := h.rounds.RoundTrip(request)
 	if err != nil {
-		return judgeNoAnswer(ctx, err, sent.Load())
+		h.packed = nil
+		a := judgeNoAnswer(ctx, err, sent.Load())
+		a.bytes = len(body)
+		return a
 	}
 	defer response.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(response.Body, maxReason))
+	text, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<20))
-	a := judgeHTTP(response.StatusCode, response.Header, string(text))
-	a.busy = readers.Load() > 0
+	a := h.judge(response.StatusCode, response.Header, text, spans)
+	a.bytes, a.busy = len(body), readers.Load() > 0
+	if a.busy {
+		h.packed = nil
+	}
 	return a
+}
+
+// maxAnswer is how much of an answer is read for its meaning.
+const maxAnswer = 16 << 10
+
+// pack compresses a body into the transport's own buffer, at the speed that collectors' clients use.
+func (h *httpTransport) pack(body []byte) []byte {
+	if h.packed == nil {
+		h.packed = &bytes.Buffer{}
+	}
+	if h.zip == nil {
+		h.zip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is a constant that exists
+	}
+	h.packed.Reset()
+	h.zip.Reset(h.packed)
+	_, _ = h.zip.Write(body) // a buffer takes everything
+	_ = h.zip.Close()
+	return h.packed.Bytes()
 }
 
 // newPost is a request whose body tells how many readers of it are open: net/http may go on
@@ -125,23 +161,6 @@ func judgeNoAnswer(ctx context.Context, err error, sent bool) answer {
 	default:
 		return answer{verdict: unknown, retry: true, code: reason("connection lost before the answer", err.Error())}
 	}
-}
-
-// judgeHTTP judges an answer: 2xx took it, nothing else did; 504 says that somebody behind the
-// answering one may have.
-func judgeHTTP(code int, header http.Header, text string) answer {
-	if code >= 200 && code <= 299 {
-		return answer{verdict: taken, heard: true}
-	}
-	a := answer{verdict: refused, heard: true, code: reason(fmt.Sprintf("HTTP %d", code), text)}
-	switch code {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		a.retry, a.wait = true, retryAfter(header.Get("Retry-After"))
-	}
-	if code == http.StatusBadGateway || code == http.StatusGatewayTimeout {
-		a.verdict = unknown
-	}
-	return a
 }
 
 // retryAfter reads seconds or a date; 0 = neither.

@@ -19,10 +19,13 @@ type environment struct {
 	TagsCount   int `env:"TAGS_COUNT" envDefault:"10" accept:"0 to 1000" doc:"tags a span"`
 	DurationS   int `env:"DURATION_S" envDefault:"60" accept:"1 to 86400" doc:"length of the window in seconds"`
 
+	TracesPerRequest int    `env:"TRACES_PER_REQUEST" envDefault:"1" accept:"1 to 1000" doc:"traces sent together, all of one service; what a receiver would refuse is split before sending"`
+	Rate             string `env:"RATE" accept:"spans/s (1 to 1000000000), or from:to:over_s, several of them separated by commas" doc:"open loop: spans/s of all workers together, with ramps and steps; unset: closed loop, workers send back to back"`
+
 	Runtime     Runtime  `env:"LAB_RUNTIME" envDefault:"auto" accept:"auto, docker, process" doc:"where programs run; auto takes Docker when a daemon answers"`
 	Backends    []string `env:"LAB_BACKENDS" accept:"a list of scylla:N, cassandra:N (N 1 to 5), badger, memory" doc:"storage under Jaeger; unset: scylla:3,cassandra:2 in Docker, cassandra:2,badger as processes"`
 	Collectors  []string `env:"LAB_COLLECTOR" envDefault:"v2" accept:"a list of v2, v2-stock, v1, or paths of collector files (.yaml, .yml, .json)" doc:"Jaeger and its settings"`
-	Clients     []string `env:"LAB_CLIENT" envDefault:"otlp-grpc" accept:"a list of otlp-grpc, thrift-http, jaeger-client" doc:"how spans are sent"`
+	Clients     []string `env:"LAB_CLIENT" envDefault:"otlp-grpc" accept:"a list of otlp-grpc, otlp-http, thrift-http, thrift-udp, jaeger-client" doc:"how spans are sent"`
 	Profile     Profile  `env:"LAB_PROFILE" envDefault:"t2" accept:"t2, hard, none" doc:"limits: shares in the CPU sets of the original hosts, CPU quotas, or none"`
 	Replication int      `env:"LAB_REPLICATION" envDefault:"1" accept:"1 to 5, at most the node count" doc:"copies of each row"`
 	WarmupS     int      `env:"LAB_WARMUP_S" envDefault:"0" accept:"0 to 3600" doc:"load before the window that is not counted, in seconds"`
@@ -32,10 +35,18 @@ type environment struct {
 	Results     string   `env:"LAB_RESULTS" accept:"a folder; unset: results in the checkout" doc:"where records and reports go"`
 	Keep        bool     `env:"LAB_KEEP" envDefault:"false" accept:"1, 0, true, false" doc:"leave the last arm's stack up for a look; jaegerlab clean ends it"`
 
-	Services           int `env:"LAB_SERVICES" envDefault:"1" accept:"1 to 4000" doc:"distinct service names"`
-	TagValues          int `env:"LAB_TAG_VALUES" envDefault:"1" accept:"1 to 1000000" doc:"distinct values of each tag; 1 is the original's constant tags, which fill few partitions"`
-	ResourceAttributes int `env:"LAB_RESOURCE_ATTRIBUTES" envDefault:"0" accept:"0 to 100" doc:"resource attributes beside service.name; each is one more index write a span"`
-	RequestTimeoutS    int `env:"LAB_REQUEST_TIMEOUT_S" envDefault:"30" accept:"30 to 600" doc:"deadline of a request in seconds, retries included, the same for every arm"`
+	Content            string `env:"LAB_CONTENT" envDefault:"original" accept:"original, deep, heavy, varied" doc:"named content of spans: values for the settings below and SPANS_COUNT, TAGS_COUNT, where they are unset"`
+	Services           int    `env:"LAB_SERVICES" envDefault:"1" accept:"1 to 4000" doc:"distinct service names"`
+	TagValues          int    `env:"LAB_TAG_VALUES" envDefault:"1" accept:"1 to 1000000" doc:"distinct values of each tag; 1 is the original's constant tags, which fill few partitions"`
+	TagLength          int    `env:"LAB_TAG_LENGTH" envDefault:"0" accept:"0 to 100000" doc:"bytes that a tag's value is filled up to; 0 is as long as it is"`
+	Operations         int    `env:"LAB_OPERATIONS" envDefault:"1" accept:"1 to 100000" doc:"distinct operation names; 1 is the original's root and child"`
+	Shape              string `env:"LAB_SHAPE" envDefault:"star" accept:"star, chain, tree" doc:"which span is whose parent: all children below the root, each below the last, two below each"`
+	ErrorPercent       int    `env:"LAB_ERROR_PERCENT" envDefault:"0" accept:"0 to 100" doc:"spans that end with an error, of a hundred"`
+	Events             int    `env:"LAB_EVENTS" envDefault:"0" accept:"0 to 100" doc:"events (Jaeger: logs) a span"`
+	ResourceAttributes int    `env:"LAB_RESOURCE_ATTRIBUTES" envDefault:"0" accept:"0 to 100" doc:"resource attributes beside service.name; each is one more index write a span"`
+	MaxRequestSpans    int    `env:"LAB_MAX_REQUEST_SPANS" envDefault:"1000" accept:"1 to 100000" doc:"a request of more spans is split before sending; the queue of collector v2 holds 2,000 spans"`
+	Gzip               bool   `env:"LAB_GZIP" envDefault:"false" accept:"1, 0, true, false" doc:"otlp-http: compress requests"`
+	RequestTimeoutS    int    `env:"LAB_REQUEST_TIMEOUT_S" envDefault:"30" accept:"30 to 600" doc:"deadline of a request in seconds, retries included, the same for every arm"`
 
 	ImageJaeger       string `env:"LAB_IMAGE_JAEGER" accept:"an image reference" doc:"image of Jaeger v2" program:"jaeger"`
 	ImageJaegerV1     string `env:"LAB_IMAGE_JAEGER_V1" accept:"an image reference" doc:"image of the v1 collector" program:"jaeger-v1-collector"`
@@ -72,15 +83,17 @@ func Settings() []Setting {
 func FromEnv(environ []string) (Spec, error) {
 	vars := variables(environ)
 	problems := unknownNames(vars)
+	vars, more := withContent(vars)
+	problems = append(problems, more...)
 
 	var e environment
 	if err := env.ParseWithOptions(&e, env.Options{Environment: vars}); err != nil {
 		problems = append(problems, parseProblems(err, vars)...)
 	}
 	s := e.spec()
-	backends, more := parseBackends(e.Backends)
+	backends, wrong := parseBackends(e.Backends)
 	s.Backends, s.Named = backends, len(e.Backends) > 0
-	problems = append(problems, more...)
+	problems = append(problems, wrong...)
 	if len(problems) == 0 {
 		// Ranges are only worth judging on values that could be read.
 		return s, s.Validate()
@@ -99,6 +112,8 @@ func (e environment) spec() Spec {
 			Concurrency: e.Concurrency, SpansCount: e.SpansCount, TagsCount: e.TagsCount, DurationS: e.DurationS,
 			WarmupS: e.WarmupS, DrainS: e.DrainS, Services: e.Services, TagValues: e.TagValues,
 			ResourceAttributes: e.ResourceAttributes, RequestTimeoutS: e.RequestTimeoutS,
+			TracesPerRequest: e.TracesPerRequest, MaxRequestSpans: e.MaxRequestSpans, Rate: e.Rate, Gzip: e.Gzip,
+			Operations: e.Operations, Shape: e.Shape, TagLength: e.TagLength, ErrorPercent: e.ErrorPercent, Events: e.Events,
 		},
 		Images: map[string]string{},
 	}

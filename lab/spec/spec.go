@@ -98,6 +98,17 @@ type Load struct {
 	TagValues          int `json:"tag_values"`          // distinct values of each tag; 1 = the original's constant tags
 	ResourceAttributes int `json:"resource_attributes"` // attributes of the resource beside service.name
 	RequestTimeoutS    int `json:"request_timeout_s"`   // deadline of a request, retries included; at least 30
+
+	TracesPerRequest int    `json:"traces_per_request,omitempty"` // traces sent together, of one service; 0 = 1
+	MaxRequestSpans  int    `json:"max_request_spans,omitempty"`  // a request above it is split before sending; 0 = 1,000
+	Rate             string `json:"rate,omitempty"`               // open loop, spans/s of all workers (package load); "" = back to back
+	Gzip             bool   `json:"gzip,omitempty"`               // otlp-http: bodies are compressed
+
+	Operations   int    `json:"operations,omitempty"`    // distinct operation names; 0 and 1 = root and child
+	Shape        string `json:"shape,omitempty"`         // star, chain, tree; "" = star
+	TagLength    int    `json:"tag_length,omitempty"`    // bytes that a tag's value is filled up to
+	ErrorPercent int    `json:"error_percent,omitempty"` // of the spans
+	Events       int    `json:"events,omitempty"`        // a span
 }
 
 // Arm is one side of a comparison.

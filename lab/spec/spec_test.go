@@ -11,7 +11,8 @@ import (
 // The empty environment is the original experiment: 10 x 10 x 10 x 60 s.
 func TestDefaultsAreTheOriginalExperiment(t *testing.T) {
 	s := Default()
-	want := Load{Concurrency: 10, SpansCount: 10, TagsCount: 10, DurationS: 60, DrainS: 300, Services: 1, TagValues: 1, RequestTimeoutS: 30}
+	want := Load{Concurrency: 10, SpansCount: 10, TagsCount: 10, DurationS: 60, DrainS: 300, Services: 1, TagValues: 1, RequestTimeoutS: 30,
+		TracesPerRequest: 1, MaxRequestSpans: 1000, Operations: 1, Shape: "star"}
 	if diff := cmp.Diff(want, s.Load); diff != "" {
 		t.Error(diff)
 	}
@@ -24,7 +25,7 @@ func TestDefaultsAreTheOriginalExperiment(t *testing.T) {
 func TestAllErrorsAtOnce(t *testing.T) {
 	_, err := FromEnv([]string{
 		"CONCURRENCY=ten", "SPANS_COUNT=-1", "DURATION_S=0", "TAGS_COUNT=99999999999999999999", "LAB_PROFILE=t3",
-		"LAB_BACKENDS=cassandra:6,mysql,badger:2", "LAB_COLECTOR=v2", "LAB_CLIENT=thrift-udp", "LAB_KEEP=maybe",
+		"LAB_BACKENDS=cassandra:6,mysql,badger:2", "LAB_COLECTOR=v2", "LAB_CLIENT=otlp-grcp", "LAB_KEEP=maybe",
 		"LAB_COLLECTOR=v3",
 	})
 	if err == nil {
@@ -40,7 +41,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 		`LAB_BACKENDS="mysql": accepted`,
 		`LAB_BACKENDS="badger:2": accepted`,
 		`LAB_COLECTOR="v2": no such setting; nearest known one is LAB_COLLECTOR`,
-		`LAB_CLIENT="thrift-udp": this client does not exist yet`,
+		`LAB_CLIENT="otlp-grcp": accepted: a list of otlp-grpc`,
 		`LAB_KEEP="maybe": accepted: 1, 0, true, false`,
 		`LAB_COLLECTOR="v3": accepted: a list of v2, v2-stock, v1`,
 	} {
@@ -55,13 +56,14 @@ func TestAllErrorsAtOnce(t *testing.T) {
 
 func TestPairsThatCannotWork(t *testing.T) {
 	for name, env := range map[string][]string{
-		"LAB_REPLICATION=\"3\": cassandra:2 has 2 nodes":       {"LAB_BACKENDS=cassandra:2", "LAB_REPLICATION=3"},
-		"LAB_REPLICATION=\"2\": badger keeps one copy":         {"LAB_BACKENDS=badger", "LAB_REPLICATION=2"},
-		"LAB_BACKENDS=\"cassandra:3\": the database host":      {"LAB_BACKENDS=cassandra:3"},
-		"LAB_BACKENDS=\"scylla:5\": the database host":         {"LAB_BACKENDS=scylla:5", "LAB_PROFILE=hard"},
-		"LAB_BACKENDS=\"cassandra:2\": named twice":            {"LAB_BACKENDS=cassandra:2,cassandra:2"},
-		"Jaeger v1.76 has no UDP receiver":                     {"LAB_COLLECTOR=v1", "LAB_CLIENT=thrift-udp"},
-		"LAB_CLIENT=\"otlp-http\": this client does not exist": {"LAB_CLIENT=otlp-http"},
+		"LAB_REPLICATION=\"3\": cassandra:2 has 2 nodes":  {"LAB_BACKENDS=cassandra:2", "LAB_REPLICATION=3"},
+		"LAB_REPLICATION=\"2\": badger keeps one copy":    {"LAB_BACKENDS=badger", "LAB_REPLICATION=2"},
+		"LAB_BACKENDS=\"cassandra:3\": the database host": {"LAB_BACKENDS=cassandra:3"},
+		"LAB_BACKENDS=\"scylla:5\": the database host":    {"LAB_BACKENDS=scylla:5", "LAB_PROFILE=hard"},
+		"LAB_BACKENDS=\"cassandra:2\": named twice":       {"LAB_BACKENDS=cassandra:2,cassandra:2"},
+		"Jaeger v1.76 has no UDP receiver":                {"LAB_COLLECTOR=v1", "LAB_CLIENT=thrift-udp"},
+		"holds 2,000 spans":                               {"LAB_MAX_REQUEST_SPANS=2001"},
+		"only otlp-http compresses":                       {"LAB_GZIP=1"},
 	} {
 		if _, err := FromEnv(env); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v: want %q, got %v", env, name, err)

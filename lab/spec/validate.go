@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Clients that exist, and those that are named but not there yet.
+// Names that exist.
 var (
-	clients       = []string{"otlp-grpc", "thrift-http", "jaeger-client"}
-	futureClients = []string{"otlp-http", "thrift-udp"}
-	collectors    = []string{"v2", "v2-stock", "v1"}
+	clients    = []string{"otlp-grpc", "otlp-http", "thrift-http", "thrift-udp", "jaeger-client"}
+	collectors = []string{"v2", "v2-stock", "v1"}
+	shapes     = []string{"star", "chain", "tree"}
 )
 
 // Validate checks ranges and combinations and returns every problem at once.
@@ -24,6 +24,9 @@ func (s Spec) Validate() error {
 	s.checkRanges(refuse)
 	s.checkNames(refuse)
 	s.checkPairs(refuse)
+	if _, err := ParseRate(s.Load.Rate); err != nil {
+		problems = append(problems, err)
+	}
 	return join(problems)
 }
 
@@ -45,6 +48,12 @@ func (s Spec) checkRanges(refuse refusal) {
 		{"LAB_SERVICES", s.Load.Services, 1, 4_000},
 		{"LAB_TAG_VALUES", s.Load.TagValues, 1, 1_000_000},
 		{"LAB_RESOURCE_ATTRIBUTES", s.Load.ResourceAttributes, 0, 100},
+		{"TRACES_PER_REQUEST", s.Load.TracesPerRequest, 0, 1_000},
+		{"LAB_MAX_REQUEST_SPANS", s.Load.MaxRequestSpans, 0, 100_000},
+		{"LAB_OPERATIONS", s.Load.Operations, 0, 100_000},
+		{"LAB_TAG_LENGTH", s.Load.TagLength, 0, 100_000},
+		{"LAB_ERROR_PERCENT", s.Load.ErrorPercent, 0, 100},
+		{"LAB_EVENTS", s.Load.Events, 0, 100},
 		{"LAB_REQUEST_TIMEOUT_S", s.Load.RequestTimeoutS, 30, 600},
 	} {
 		if check.value < check.least || check.value > check.top {
@@ -66,12 +75,15 @@ func (s Spec) checkNames(refuse refusal) {
 		}
 	}
 	for _, c := range s.Clients {
-		switch {
-		case slices.Contains(futureClients, c):
-			refuse("LAB_CLIENT", c, "this client does not exist yet; accepted: %s", accepted("LAB_CLIENT"))
-		case !slices.Contains(clients, c):
+		if !slices.Contains(clients, c) {
 			refuse("LAB_CLIENT", c, "accepted: %s", accepted("LAB_CLIENT"))
 		}
+	}
+	if s.Load.Shape != "" && !slices.Contains(shapes, s.Load.Shape) {
+		refuse("LAB_SHAPE", s.Load.Shape, "accepted: %s", accepted("LAB_SHAPE"))
+	}
+	if s.Load.Gzip && !slices.Contains(s.Clients, "otlp-http") {
+		refuse("LAB_GZIP", s.Load.Gzip, "only otlp-http compresses; add it to LAB_CLIENT or leave LAB_GZIP unset")
 	}
 	refuseRepeats(refuse, "LAB_BACKENDS", s.Backends)
 	refuseRepeats(refuse, "LAB_COLLECTOR", s.Collectors)
@@ -81,6 +93,9 @@ func (s Spec) checkNames(refuse refusal) {
 func (s Spec) checkPairs(refuse refusal) {
 	if slices.Contains(s.Collectors, "v1") && slices.Contains(s.Clients, "thrift-udp") {
 		refuse("LAB_CLIENT", "thrift-udp", "Jaeger v1.76 has no UDP receiver (it went with the agent); take LAB_COLLECTOR=v2 for UDP")
+	}
+	if s.Load.MaxRequestSpans > 2_000 && slices.Contains(s.Collectors, "v2") {
+		refuse("LAB_MAX_REQUEST_SPANS", s.Load.MaxRequestSpans, "the queue of collector v2 holds 2,000 spans and refuses a larger request for ever")
 	}
 	for _, b := range s.Backends {
 		if b.Engine.Embedded() {

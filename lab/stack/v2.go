@@ -254,6 +254,7 @@ func telemetry(metrics, logs string, names map[string]any) map[string]any {
 // allPortsV2 are the ports a v2 configuration may name, with their numbers inside a container.
 var allPortsV2 = []node.Port{
 	{Name: "otlp-grpc", Number: 4317}, {Name: "otlp-http", Number: 4318}, {Name: "thrift-http", Number: 14268},
+	{Name: "thrift-udp", Number: 6831, UDP: true},
 	{Name: "metrics", Number: 8888}, {Name: "health", Number: 13133},
 	{Name: "query", Number: 16686}, {Name: "query-grpc", Number: 16685},
 	{Name: "sampling-http", Number: 5778}, {Name: "sampling-grpc", Number: 5779},

@@ -3,6 +3,7 @@ package trace
 import (
 	"math/bits"
 	"strconv"
+	"strings"
 )
 
 // Names that generated spans carry. The original experiment had one service, a root operation
@@ -16,8 +17,9 @@ const (
 // Numbers inside names and values are written in a fixed width, so that a sender can overwrite
 // them in an encoded request.
 const (
-	ServiceDigits = 6
-	ValueDigits   = 10
+	ServiceDigits   = 6
+	OperationDigits = 6
+	ValueDigits     = 10
 )
 
 // Content says what every generated span contains, as a pure function of (seed, worker, index):
@@ -27,23 +29,37 @@ type Content struct {
 	Seed               uint64
 	Tags               int // tags a span: tag-0, tag-1, ...
 	Services           int // distinct service names; a trace belongs to one of them
+	TracesPerService   int // consecutive traces of one service, so that a request has one; 0 = 1
 	TagValues          int // distinct values of each tag; 0 and 1 = one constant value, as the original
+	TagLength          int // bytes that a tag's value is filled up to; 0 = as long as it is
 	ResourceAttributes int // attributes of the resource (Jaeger: the process) beside the service's name
+	Operations         int // distinct operation names; 0 and 1 = root and child, as the original
+	Shape              Shape
+	ErrorPercent       int // of the spans, exactly and evenly spread
+	Events             int // events (Jaeger: logs) a span
 }
 
 // Tag is one string attribute.
 type Tag struct{ Key, Value string }
 
+// Event is something that happened in a span: an event of OTLP, a log with the field "event" of Jaeger.
+type Event struct {
+	TimeUS int64
+	Name   string
+}
+
 // Span is one generated span in full; times are microseconds since the epoch.
 type Span struct {
 	ID         ID
-	Parent     uint64 // span id of the trace's root; 0 = this is the root
+	Parent     uint64 // span id of the parent; 0 = this is the root
 	Service    string
 	Operation  string
 	StartUS    int64
 	DurationUS int64
 	Tags       []Tag
 	Resource   []Tag
+	Error      bool // OTLP: status ERROR; Jaeger: tag error=true
+	Events     []Event
 }
 
 // Span returns the span at ref of a trace whose root starts at rootUS.
@@ -53,49 +69,85 @@ func (c Content) Span(n Numbering, ref Ref, rootUS int64) Span {
 	span := Span{
 		ID:        n.ID(ref),
 		Service:   c.Service(ref.Worker, seq),
-		Operation: Operation(position),
+		Operation: c.Operation(ref.Worker, ref.Index, position),
 		Resource:  c.Resource(),
+		Error:     c.IsError(ref.Index),
 	}
 	if position > 0 {
-		span.Parent = n.SpanID(ref.Worker, seq*width)
+		span.Parent = n.SpanID(ref.Worker, seq*width+uint64(c.Shape.Parent(position)))
 	}
-	offset, duration := Timing(position, n.Width)
+	offset, duration := c.Shape.Timing(position, n.Width)
 	span.StartUS, span.DurationUS = rootUS+offset, duration
 	for tag := range c.Tags {
 		span.Tags = append(span.Tags, Tag{Key: TagKey(tag), Value: c.Value(ref.Worker, ref.Index, tag)})
 	}
+	for event := range c.Events {
+		span.Events = append(span.Events, Event{TimeUS: span.StartUS, Name: EventName(event)})
+	}
 	return span
 }
 
-// Operation is the operation name of the span at this position of its trace.
-func Operation(position int) string {
+// OperationsDiffer reports whether operation names end in OperationDigits digits.
+func (c Content) OperationsDiffer() bool { return c.Operations > 1 }
+
+// OperationNumber tells which of its Operations operations a span is: spread evenly.
+func (c Content) OperationNumber(worker uint32, index uint64) uint64 {
+	number, _ := bits.Mul64(mix(mix(^c.Seed+uint64(worker))+index), uint64(c.Operations))
+	return number
+}
+
+// Operation is the operation name of the span number index, at this position of its trace.
+func (c Content) Operation(worker uint32, index uint64, position int) string {
+	if c.OperationsDiffer() {
+		digits := make([]byte, OperationDigits)
+		PutDigits(digits, c.OperationNumber(worker, index))
+		return "operation-" + string(digits)
+	}
 	if position == 0 {
 		return RootOperation
 	}
 	return ChildOperation
 }
 
-// Timing places a span in its trace: starts are one microsecond apart, a child lasts one
-// microsecond and the root as long as all its children, so every span ends after it starts.
-func Timing(position, width int) (offsetUS, durationUS int64) {
-	if position == 0 {
-		return 0, int64(width)
+// ErrorPeriod is after how many spans the pattern of errors repeats: at most 100.
+func (c Content) ErrorPeriod() int {
+	period := 100
+	for d := period; d > 1; d-- {
+		if c.ErrorPercent%d == 0 && 100%d == 0 {
+			return period / d
+		}
 	}
-	return int64(position), 1
+	return period
 }
+
+// IsError tells whether the span number index of a worker ends with an error: of any 100
+// consecutive spans exactly ErrorPercent do, as evenly as whole spans can.
+func (c Content) IsError(index uint64) bool {
+	at := (index + c.Seed%100) % 100
+	percent := uint64(c.ErrorPercent)
+	return (at+1)*percent/100 > at*percent/100
+}
+
+// EventName is the name of a span's event number i.
+func EventName(i int) string { return "event-" + strconv.Itoa(i) }
 
 // TagKey is the key of a span's tag number i.
 func TagKey(i int) string { return "tag-" + strconv.Itoa(i) }
 
 // Value is the value of one tag of the span number index of a worker.
 func (c Content) Value(worker uint32, index uint64, tag int) string {
-	constant := "value-" + strconv.Itoa(tag)
+	value := "value-" + strconv.Itoa(tag)
 	if !c.ValuesDiffer() {
-		return constant
+		return c.filled(value, 0)
 	}
 	digits := make([]byte, ValueDigits)
 	PutDigits(digits, c.ValueNumber(worker, index, tag))
-	return constant + "-" + string(digits)
+	return c.filled(value+"-", ValueDigits) + string(digits)
+}
+
+// filled makes a value with so many bytes still to come as long as TagLength wants it.
+func (c Content) filled(value string, more int) string {
+	return value + strings.Repeat("x", max(c.TagLength-len(value)-more, 0))
 }
 
 // ValuesDiffer reports whether a tag has more than one value: then values end in ValueDigits digits.
@@ -122,10 +174,12 @@ func (c Content) Service(worker uint32, seq uint64) string {
 func (c Content) ServicesDiffer() bool { return c.Services > 1 }
 
 // ServiceNumber tells which service a worker's trace belongs to: the services take turns, and
-// each worker begins with another one, so a short run sees them all.
+// each worker begins with another one, so a short run sees them all. With TracesPerService a turn
+// is so many traces long.
 func (c Content) ServiceNumber(worker uint32, seq uint64) uint64 {
 	services := uint64(max(c.Services, 1))
-	return (c.Seed%services + uint64(worker)%services + seq%services) % services
+	turn := seq / uint64(max(c.TracesPerService, 1))
+	return (c.Seed%services + uint64(worker)%services + turn%services) % services
 }
 
 // Resource are the constant attributes of the resource beside the service's name.

@@ -32,38 +32,68 @@ func TestDefaultContentIsTheOriginalExperiment(t *testing.T) {
 	}
 }
 
-func TestSpansEndAfterTheyStartAndInsideTheirRoot(t *testing.T) {
+// Spans are a trace only if each lies within its parent, whatever the shape.
+func TestSpansLieWithinTheirParents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		width := rapid.IntRange(1, 5000).Draw(t, "width")
-		_, rootUS := trace.Timing(0, width)
+		width := rapid.IntRange(1, 3000).Draw(t, "width")
+		shape := rapid.SampledFrom(trace.Shapes()).Draw(t, "shape")
 		for position := range width {
-			offset, duration := trace.Timing(position, width)
-			if offset != int64(position) || duration < 1 || offset+duration > rootUS {
-				t.Fatalf("position %d of %d: offset %d duration %d root %d", position, width, offset, duration, rootUS)
+			offset, duration := shape.Timing(position, width)
+			if offset != int64(position) || duration < 1 {
+				t.Fatalf("position %d of %d: offset %d, duration %d", position, width, offset, duration)
 			}
+			if position == 0 {
+				continue
+			}
+			parent := shape.Parent(position)
+			start, long := shape.Timing(parent, width)
+			if parent < 0 || parent >= position || offset < start || offset+duration > start+long {
+				t.Fatalf("%s: position %d of %d: %d+%d, parent %d: %d+%d", shape, position, width, offset, duration,
+					parent, start, long)
+			}
+		}
+	})
+}
+
+// The share of errors is exact, not about right, and repeats as a sender's pool of requests expects.
+func TestErrorShareIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := trace.Content{Seed: rapid.Uint64().Draw(t, "seed"), ErrorPercent: rapid.IntRange(0, 100).Draw(t, "percent")}
+		from, period, errors := rapid.Uint64Max(trace.MaxIndex/2).Draw(t, "from"), uint64(c.ErrorPeriod()), 0
+		for index := from; index < from+100; index++ {
+			if c.IsError(index) {
+				errors++
+			}
+			if c.IsError(index) != c.IsError(index+period) {
+				t.Fatalf("%d %%: span %d and the one %d later differ", c.ErrorPercent, index, period)
+			}
+		}
+		if errors != c.ErrorPercent || 100%period != 0 {
+			t.Fatalf("%d errors in 100 spans, want %d; period %d", errors, c.ErrorPercent, period)
 		}
 	})
 }
 
 // A knob for distinct values must give exactly that many, not about that many.
 func TestKnobsGiveTheAskedNumberOfDistinctNames(t *testing.T) {
-	content := trace.Content{Seed: 5, Tags: 1, Services: 7, TagValues: 20, ResourceAttributes: 3}
-	services, values := map[string]int{}, map[string]int{}
-	for seq := range uint64(7) {
+	content := trace.Content{Seed: 5, Tags: 1, Services: 7, TagValues: 20, ResourceAttributes: 3, Operations: 30, TagLength: 50, TracesPerService: 3}
+	services, values, operations := map[string]int{}, map[string]int{}, map[string]int{}
+	for seq := range uint64(21) {
 		services[content.Service(2, seq)]++
 	}
 	for index := range uint64(2000) {
 		values[content.Value(2, index, 0)]++
+		operations[content.Operation(2, index, 0)]++
 	}
-	if len(services) != 7 || len(values) != 20 {
-		t.Errorf("services %d, values %d: want 7 and 20", len(services), len(values))
+	if len(services) != 7 || len(values) != 20 || len(operations) != 30 {
+		t.Errorf("services %d, values %d, operations %d: want 7, 20, 30", len(services), len(values), len(operations))
 	}
 	for value, count := range values {
 		if count < 50 || count > 200 {
 			t.Errorf("value %s occurs %d times in 2000 spans of 20 values", value, count)
 		}
-		if len(value) != len("value-0-")+trace.ValueDigits {
-			t.Errorf("value %q is not of fixed width", value)
+		if len(value) != content.TagLength {
+			t.Errorf("value %q is not %d bytes long", value, content.TagLength)
 		}
 	}
 	if got := len(content.Resource()); got != 3 {

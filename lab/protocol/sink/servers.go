@@ -2,6 +2,7 @@ package sink
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
@@ -68,9 +70,7 @@ func (s *Sink) answerGRPC(stream grpc.ServerStream, body []byte) error {
 	}
 	var answer frame.Frame
 	if reply.Rejected > 0 || reply.Message != "" {
-		encoded, err := proto.Marshal(&collector.ExportTraceServiceResponse{
-			PartialSuccess: &collector.ExportTracePartialSuccess{RejectedSpans: reply.Rejected, ErrorMessage: reply.Message},
-		})
+		encoded, err := proto.Marshal(partialSuccess(reply))
 		if err != nil {
 			return fmt.Errorf("encode a partial success: %w", err)
 		}
@@ -80,7 +80,13 @@ func (s *Sink) answerGRPC(stream grpc.ServerStream, body []byte) error {
 }
 
 // HTTP starts s as an HTTP server that takes any POST, as Jaeger's thrift receiver does: 202.
-func HTTP(s *Sink) error {
+func HTTP(s *Sink) error { return s.serveHTTP(s.answerHTTP) }
+
+// OTLPHTTP starts s as an HTTP server that takes any POST and answers as OTLP over HTTP does.
+// Bodies may be compressed by gzip; then the sink sees them so.
+func OTLPHTTP(s *Sink) error { return s.serveHTTP(s.answerOTLPHTTP) }
+
+func (s *Sink) serveHTTP(answer func(http.ResponseWriter, *http.Request, []byte)) error {
 	if err := s.listen(); err != nil {
 		return err
 	}
@@ -96,7 +102,7 @@ func HTTP(s *Sink) error {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		s.answerHTTP(w, r, buffer.Bytes())
+		answer(w, r, buffer.Bytes())
 	})}
 	s.server = httpCloser{server}
 	go func() { defer close(s.done); _ = server.Serve(s.listener) }()
@@ -104,21 +110,53 @@ func HTTP(s *Sink) error {
 }
 
 func (s *Sink) answerHTTP(w http.ResponseWriter, r *http.Request, body []byte) {
-	reply, alive := s.take(body)
-	switch {
-	case reply.Reset:
-		s.listener.reset(r.RemoteAddr)
+	reply, answered := s.replyHTTP(w, r, body)
+	if !answered {
 		return
-	case !alive:
-		http.Error(w, "the sink is closing", http.StatusServiceUnavailable)
-		return
-	}
-	if reply.RetryAfter > 0 {
-		w.Header().Set("Retry-After", fmt.Sprintf("%.0f", reply.RetryAfter.Seconds()))
 	}
 	if reply.Status == 0 {
 		reply.Status = http.StatusAccepted
 	}
 	w.WriteHeader(reply.Status)
 	_, _ = io.WriteString(w, reply.Message)
+}
+
+// replyHTTP decides about a request; false = there is nothing left to answer.
+func (s *Sink) replyHTTP(w http.ResponseWriter, r *http.Request, body []byte) (Reply, bool) {
+	reply, alive := s.take(body)
+	switch {
+	case reply.Reset:
+		s.listener.reset(r.RemoteAddr)
+		return reply, false
+	case !alive:
+		http.Error(w, "the sink is closing", http.StatusServiceUnavailable)
+		return reply, false
+	}
+	if reply.RetryAfter > 0 {
+		w.Header().Set("Retry-After", fmt.Sprintf("%.0f", reply.RetryAfter.Seconds()))
+	}
+	return reply, true
+}
+
+func (s *Sink) answerOTLPHTTP(w http.ResponseWriter, r *http.Request, body []byte) {
+	reply, answered := s.replyHTTP(w, r, body)
+	if !answered {
+		return
+	}
+	var message proto.Message
+	switch {
+	case reply.Status >= http.StatusBadRequest:
+		message = &rpcstatus.Status{Message: reply.Message}
+	case reply.Rejected > 0 || reply.Message != "":
+		message = partialSuccess(reply)
+	}
+	encoded, _ := proto.Marshal(message) // of nothing is nothing
+	w.Header().Set("Content-Type", "application/x-protobuf")
+	w.WriteHeader(cmp.Or(reply.Status, http.StatusOK))
+	_, _ = w.Write(encoded)
+}
+
+func partialSuccess(reply Reply) proto.Message {
+	return &collector.ExportTraceServiceResponse{PartialSuccess: &collector.ExportTracePartialSuccess{
+		RejectedSpans: reply.Rejected, ErrorMessage: reply.Message}}
 }

@@ -1,5 +1,5 @@
-// Package sink is a black hole for spans: a gRPC server that takes OTLP exports and an HTTP
-// server that takes Jaeger's thrift batches, both without decoding anything. Tests plant bad
+// Package sink is a black hole for spans: a gRPC server that takes OTLP exports, HTTP servers that
+// take OTLP and Jaeger's thrift batches, and a UDP socket, all without decoding anything. Tests plant bad
 // answers in it, and benchmarks measure generators against it.
 package sink
 
@@ -33,13 +33,16 @@ type Sink struct {
 	// caller's to keep when Keep is set, and valid until Answer returns otherwise.
 	Answer func(n int64, body []byte) Reply
 	Keep   bool // give each request bytes of its own
+	Count  bool // OTLP: count spans, by walking over lengths
 
-	requests, bytes atomic.Int64
-	life            context.Context
-	end             context.CancelFunc
-	server          closer
-	listener        *tracked
-	done            chan struct{}
+	requests, bytes, spans atomic.Int64
+
+	addr     string
+	life     context.Context
+	end      context.CancelFunc
+	server   closer
+	listener *tracked
+	done     chan struct{}
 }
 
 type closer interface{ Close() error }
@@ -50,8 +53,11 @@ func (s *Sink) Requests() int64 { return s.requests.Load() }
 // Bytes is the sum of their bodies.
 func (s *Sink) Bytes() int64 { return s.bytes.Load() }
 
+// Spans is how many spans were in them; 0 unless Count is set.
+func (s *Sink) Spans() int64 { return s.spans.Load() }
+
 // Addr is host:port.
-func (s *Sink) Addr() string { return s.listener.Addr().String() }
+func (s *Sink) Addr() string { return s.addr }
 
 // Close ends the sink and every connection, and waits for its goroutines.
 func (s *Sink) Close() {
@@ -65,6 +71,7 @@ func (s *Sink) listen() error {
 	if err != nil {
 		return fmt.Errorf("open the sink: %w", err)
 	}
+	s.addr = listener.Addr().String()
 	s.listener = &tracked{Listener: listener, open: map[string]*net.TCPConn{}}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.done = make(chan struct{})
@@ -75,6 +82,9 @@ func (s *Sink) listen() error {
 func (s *Sink) take(body []byte) (Reply, bool) {
 	n := s.requests.Add(1) - 1
 	s.bytes.Add(int64(len(body)))
+	if s.Count {
+		s.spans.Add(countSpans(body))
+	}
 	if s.Answer == nil {
 		return Reply{}, true
 	}

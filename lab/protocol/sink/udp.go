@@ -1,0 +1,35 @@
+package sink
+
+import (
+	"context"
+	"fmt"
+	"net"
+)
+
+// UDP starts s as a socket that reads packets: requests are packets, and nobody is answered. A
+// packet that finds the kernel's buffer full is not seen here.
+func UDP(s *Sink) error {
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		return fmt.Errorf("open the sink: %w", err)
+	}
+	s.server, s.addr = conn, conn.LocalAddr().String()
+	s.life, s.end = context.WithCancel(context.Background())
+	s.done = make(chan struct{})
+	go func() {
+		defer close(s.done)
+		buffer := make([]byte, 1<<16)
+		for {
+			n, err := conn.Read(buffer)
+			if err != nil {
+				return
+			}
+			packet := buffer[:n]
+			if s.Keep {
+				packet = append([]byte(nil), packet...)
+			}
+			s.take(packet)
+		}
+	}()
+	return nil
+}
