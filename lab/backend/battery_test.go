@@ -59,7 +59,8 @@ func cqlBattery(t *testing.T, cluster backend.Cluster, env backend.Env, a spec.A
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("engine: %s %s, %d nodes, stand-in %v: %q", engine.Name, engine.Version, engine.Nodes, engine.StandIn, engine.Evidence)
+	t.Logf("engine: %s %s, %d nodes, stand-in %v: %q", engine.Name, engine.Version, engine.Nodes, engine.StandIn,
+		engine.Evidence)
 	if engine.Nodes != a.Backend.Nodes {
 		t.Errorf("%d nodes list each other; asked for %d", engine.Nodes, a.Backend.Nodes)
 	}

@@ -76,7 +76,8 @@ func TestEngineIsWhatTheServerSays(t *testing.T) {
 
 // Case 26: addresses that exist only inside the cluster's network are never dialled.
 func TestSessionIgnoresAddressesOfTheInside(t *testing.T) {
-	server := newCQLServer(t, cassandraOptions, systemTables(told{address: elsewhere, peers: []net.IP{net.IPv4(10, 255, 0, 2)}}))
+	server := newCQLServer(t, cassandraOptions,
+		systemTables(told{address: elsewhere, peers: []net.IP{net.IPv4(10, 255, 0, 2)}}))
 	began := time.Now()
 	session, err := openSession(t.Context(), server.addr)
 	if err != nil {
@@ -194,7 +195,8 @@ func TestNodesJoinOneAfterAnother(t *testing.T) {
 		if refusals > 0 {
 			refusals--
 			n.addrs["cql"] = "127.0.0.1:1"
-			n.die("Other bootstrapping/leaving/moving nodes detected, cannot bootstrap while cassandra.consistent.rangemovement is true")
+			n.die("Other bootstrapping/leaving/moving nodes detected, cannot bootstrap while " +
+				"cassandra.consistent.rangemovement is true")
 		}
 		return n, nil
 	}
@@ -222,7 +224,8 @@ func TestNodeThatDiesEndsTheStart(t *testing.T) {
 	began := time.Now()
 	_, err := cqlBackend{kind: cassandra{}}.Start(t.Context(), Env{Runtime: runtime, Binary: imageBinary},
 		anArm(spec.Cassandra, 2, 1))
-	for _, want := range []string{"start cassandra:2", "cassandra-1 has ended: exit status 3", "nosuchhost", "127.0.0.1:1"} {
+	for _, want := range []string{"start cassandra:2", "cassandra-1 has ended: exit status 3", "nosuchhost",
+		"127.0.0.1:1"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Start() = %v; want %q in it", err, want)
 		}
@@ -233,8 +236,9 @@ func TestNodeThatDiesEndsTheStart(t *testing.T) {
 }
 
 func TestViewsThatAreNoCluster(t *testing.T) {
+	other := func(dataCenter, schema string) peer { return peer{"10.0.0.2", dataCenter, schema, "5.0.6", 16} }
 	whole := view{Release: "5.0.6", DataCenter: "datacenter1", Schema: "a", Bootstrapped: "COMPLETED",
-		Peers: []peer{{"10.0.0.2", "datacenter1", "a", "5.0.6", 16}}}
+		Peers: []peer{other("datacenter1", "a")}}
 	if err := agree([]view{whole, whole}); err != nil {
 		t.Fatal(err)
 	}
@@ -242,11 +246,11 @@ func TestViewsThatAreNoCluster(t *testing.T) {
 		"node 2: it lists 0 of 1 peers":  func(v *view) { v.Peers = nil }, // two nodes, each its own seed
 		"(no tokens yet)":                func(v *view) { v.Peers = []peer{{"10.0.0.2", "datacenter1", "a", "5.0.6", 0}} },
 		"it has not joined yet":          func(v *view) { v.Bootstrapped = "IN_PROGRESS" },
-		`its peer 10.0.0.2 in "dc9"`:     func(v *view) { v.Peers = []peer{{"10.0.0.2", "dc9", "a", "5.0.6", 16}} },
-		`peer 10.0.0.2 is "b"`:           func(v *view) { v.Peers = []peer{{"10.0.0.2", "datacenter1", "b", "5.0.6", 16}} },
+		`its peer 10.0.0.2 in "dc9"`:     func(v *view) { v.Peers = []peer{other("dc9", "a")} },
+		`peer 10.0.0.2 is "b"`:           func(v *view) { v.Peers = []peer{other("datacenter1", "b")} },
 		"its release is 5.0.6":           func(v *view) { v.Peers = []peer{{"10.0.0.2", "datacenter1", "a", "4.1.0", 16}} },
-		"node 2 has schema version b":    func(v *view) { v.Schema = "b"; v.Peers = []peer{{"10.0.0.2", "datacenter1", "b", "5.0.6", 16}} },
-		`node 2 is in data centre "dc9"`: func(v *view) { v.DataCenter = "dc9"; v.Peers = []peer{{"10.0.0.2", "dc9", "a", "5.0.6", 16}} },
+		"node 2 has schema version b":    func(v *view) { v.Schema, v.Peers = "b", []peer{other("datacenter1", "b")} },
+		`node 2 is in data centre "dc9"`: func(v *view) { v.DataCenter, v.Peers = "dc9", []peer{other("dc9", "a")} },
 	} {
 		odd := whole
 		change(&odd)
@@ -257,7 +261,8 @@ func TestViewsThatAreNoCluster(t *testing.T) {
 }
 
 func TestTimeoutsGrowAsTheCPULimitShrinks(t *testing.T) {
-	for cpus, want := range map[float64]time.Duration{0: time.Minute, 2: time.Minute, 0.5: 2 * time.Minute, 0.25: 4 * time.Minute} {
+	for cpus, minutes := range map[float64]time.Duration{0: 1, 2: 1, 0.5: 2, 0.25: 4} {
+		want := minutes * time.Minute
 		if got := stretch(time.Minute, spec.Limits{CPUs: cpus}); got != want {
 			t.Errorf("stretch(1m, %v CPUs) = %s; want %s", cpus, got, want)
 		}
@@ -283,7 +288,8 @@ func TestScyllaPreflight(t *testing.T) {
 	}
 	set("aio-nr", "62000")
 	err := (scylla{proc: proc}).preflight(env, anArm(spec.Scylla, 3, 1))
-	for _, want := range []string{"node 3 of 3", "needed 2026 slots", "available", "fs.aio-max-nr 65536", "sysctl -w fs.aio-max-nr"} {
+	for _, want := range []string{"node 3 of 3", "needed 2026 slots", "available", "fs.aio-max-nr 65536",
+		"sysctl -w fs.aio-max-nr"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("preflight() = %v; want %q in it", err, want)
 		}

@@ -357,8 +357,9 @@ func scyllaTables(w told, version, mode string) map[string]cqlTable {
 	w.release = "3.0.8"
 	tables := systemTables(w)
 	tables["system.versions"] = cqlTable{
-		columns: []cqlColumn{{"key", varcharKind}, {"version", varcharKind}, {"build_mode", varcharKind}, {"build_id", varcharKind}},
-		rows:    [][]any{{"local", version, mode, "aabbcc"}},
+		columns: []cqlColumn{{"key", varcharKind}, {"version", varcharKind}, {"build_mode", varcharKind},
+			{"build_id", varcharKind}},
+		rows: [][]any{{"local", version, mode, "aabbcc"}},
 	}
 	return tables
 }

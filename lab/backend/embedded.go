@@ -24,8 +24,8 @@ type embedded struct{ engine spec.Engine }
 // Start implements Backend.
 func (e embedded) Start(_ context.Context, _ Env, arm spec.Arm) (Cluster, error) {
 	if arm.Replication > 1 {
-		return nil, fmt.Errorf("start %s: it stores each span once, not %d times; set LAB_REPLICATION=1 or take other backends",
-			e.engine, arm.Replication)
+		return nil, fmt.Errorf("start %s: it stores each span once, not %d times; set LAB_REPLICATION=1 or take "+
+			"other backends", e.engine, arm.Replication)
 	}
 	return e, nil
 }

@@ -21,7 +21,8 @@ func TestParseSupported(t *testing.T) {
 }
 
 func TestParseError(t *testing.T) {
-	if got, want := parseError(cqlError(0x0A, "Invalid or unsupported protocol version")), "error 0x000a: Invalid or unsupported protocol version"; got != want {
+	got, want := parseError(cqlError(0x0A, "unsupported version")), "error 0x000a: unsupported version"
+	if got != want {
 		t.Errorf("parseError() = %q; want %q", got, want)
 	}
 	for _, body := range [][]byte{nil, {0, 0, 0, 1}, {0, 0, 0, 1, 0, 9, 'x'}} {
@@ -55,7 +56,7 @@ func FuzzParseSupported(f *testing.F) {
 }
 
 func FuzzDecodeTraces(f *testing.F) {
-	f.Add([]byte(`{"data":[{"spans":[{"traceID":"4000000000000001400000000000000a","spanID":"4000000000000002"}]}],"errors":null}`))
+	f.Add([]byte(`{"data":[{"spans":[{"traceID":"400000000000000a","spanID":"4000000000000002"}]}],"errors":null}`))
 	f.Add([]byte(`{"errors":[{"msg":"trace not found","traceID":"1"}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) { _, _ = decodeTraces(bytes.NewReader(body)) })
 }

@@ -84,7 +84,8 @@ func newRuntime(t testing.TB, name spec.Runtime) node.Runtime {
 	if name == spec.Docker {
 		r, err = node.NewDocker(t.Context(), node.DockerOptions{RunID: id, LogDir: logs})
 	} else {
-		r, err = node.NewProcess(t.Context(), node.ProcessOptions{RunID: id, Dir: filepath.Join(t.TempDir(), "run"), LogDir: logs})
+		dir := filepath.Join(t.TempDir(), "run")
+		r, err = node.NewProcess(t.Context(), node.ProcessOptions{RunID: id, Dir: dir, LogDir: logs})
 	}
 	if err != nil {
 		t.Fatal(err)

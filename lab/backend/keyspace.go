@@ -191,7 +191,8 @@ func (k *keyspace) checkEmpty(ctx context.Context) error {
 		return err
 	}
 	var id []byte
-	err = session.Query("SELECT trace_id FROM " + k.traces() + " LIMIT 1").Consistency(gocql.All).WithContext(ctx).Scan(&id)
+	err = session.Query("SELECT trace_id FROM " + k.traces() + " LIMIT 1").Consistency(gocql.All).
+		WithContext(ctx).Scan(&id)
 	switch {
 	case errors.Is(err, gocql.ErrNotFound):
 		return nil

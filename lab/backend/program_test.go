@@ -37,7 +37,8 @@ func TestCassandraAsProcess(t *testing.T) {
 	}
 	args := strings.Join(second.Args, "\n") + "\n"
 	for _, want := range []string{"-Xmx640M\n", "-Xms640M\n", "--add-opens=java.base/java.lang=ALL-UNNAMED\n",
-		"--add-exports=java.rmi/sun.rmi.registry=ALL-UNNAMED\n", "-XX:+ExitOnOutOfMemoryError\n", "-Dcassandra-foreground=yes\n",
+		"--add-exports=java.rmi/sun.rmi.registry=ALL-UNNAMED\n", "-XX:+ExitOnOutOfMemoryError\n",
+		"-Dcassandra-foreground=yes\n",
 		"-Dcassandra.ring_delay_ms=2000\n", "-javaagent:" + filepath.Join(lib, "jamm-0.4.0.jar") + "\n",
 		"-cp\n" + filepath.Join(lib, "*") + "\norg.apache.cassandra.service.CassandraDaemon\n"} {
 		if !strings.Contains(args, want) {
@@ -87,7 +88,8 @@ func TestCassandraInAContainer(t *testing.T) {
 }
 
 func TestCassandraNeedsJavaAndAClassPath(t *testing.T) {
-	_, err := cassandra{}.node(layout{binary: node.Binary{Command: []string{"/bin/cassandra"}}, count: 1, ports: ports{jmx: []int{1}}}, 0)
+	l := layout{binary: node.Binary{Command: []string{"/bin/cassandra"}}, count: 1, ports: ports{jmx: []int{1}}}
+	_, err := cassandra{}.node(l, 0)
 	if err == nil || !strings.Contains(err.Error(), "class path") {
 		t.Errorf("node() = %v", err)
 	}
@@ -97,7 +99,8 @@ func TestScyllaFlagsFollowTheImage(t *testing.T) {
 	for image, want := range map[string]string{
 		"scylladb/scylla:6.2.3": "--enable-tablets=false", "docker.io/scylladb/scylla:2025.1.4": "--enable-tablets=false",
 		"scylladb/scylla:5.4.9": "", "localhost:5000/scylla:2025.4.1": "--tablets-mode-for-new-keyspaces=disabled",
-		"scylladb/scylla:latest": "--tablets-mode-for-new-keyspaces=disabled", "jaegerlab/scylla-stand-in:1": "--enable-tablets=false",
+		"scylladb/scylla:latest":                 "--tablets-mode-for-new-keyspaces=disabled",
+		"jaegerlab/scylla-stand-in:1":            "--enable-tablets=false",
 		"scylladb/scylla:2026.1.0-rc2@sha256:00": "--tablets-mode-for-new-keyspaces=disabled",
 	} {
 		p, err := scylla{}.node(layout{binary: node.Binary{Image: image}, count: 3}, 2)
@@ -108,8 +111,8 @@ func TestScyllaFlagsFollowTheImage(t *testing.T) {
 		if want != "" && !strings.Contains(args, want) || want == "" && strings.Contains(args, "tablets") {
 			t.Errorf("%s: arguments %s; want %q", image, args, want)
 		}
-		for _, always := range []string{"--seeds scylla-1", "--smp 1", "--memory 700M", "--reserve-memory 0M", "--overprovisioned 1",
-			"--max-networking-io-control-blocks 1000", "--disable-version-check"} {
+		for _, always := range []string{"--seeds scylla-1", "--smp 1", "--memory 700M", "--reserve-memory 0M",
+			"--overprovisioned 1", "--max-networking-io-control-blocks 1000", "--disable-version-check"} {
 			if !strings.Contains(args, always) {
 				t.Errorf("%s: arguments %s lack %s", image, args, always)
 			}

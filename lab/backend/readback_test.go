@@ -26,7 +26,8 @@ func TestRingCoversEveryTokenOnce(t *testing.T) {
 		tokens := make([][]string, nodes)
 		owner := map[int64]int{}
 		for i := range tokens {
-			for _, token := range rapid.SliceOfNDistinct(rapid.Int64Range(math.MinInt64+1, math.MaxInt64-1), 1, 20, rapid.ID).Draw(t, fmt.Sprint("tokens", i)) {
+			drawn := rapid.SliceOfNDistinct(rapid.Int64Range(math.MinInt64+1, math.MaxInt64-1), 1, 20, rapid.ID)
+			for _, token := range drawn.Draw(t, fmt.Sprint("tokens", i)) {
 				if _, twice := owner[token]; !twice {
 					owner[token] = i
 					tokens[i] = append(tokens[i], strconv.FormatInt(token, 10))
@@ -38,11 +39,12 @@ func TestRingCoversEveryTokenOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		after, widest := int64(math.MinInt64), new(big.Int).Lsh(big.NewInt(1), 56)
+		widest.Add(widest, big.NewInt(1))
 		for _, r := range ranges {
 			if r.After != after || r.Upto <= r.After {
 				t.Fatalf("range %s follows %d", r, after)
 			}
-			if width := new(big.Int).Sub(big.NewInt(r.Upto), big.NewInt(r.After)); width.Cmp(new(big.Int).Add(widest, big.NewInt(1))) > 0 {
+			if width := new(big.Int).Sub(big.NewInt(r.Upto), big.NewInt(r.After)); width.Cmp(widest) > 0 {
 				t.Fatalf("range %s is wider than a 256th of the space", r)
 			}
 			if want, marked := owner[r.Upto]; marked && want != r.Owner {

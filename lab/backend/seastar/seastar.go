@@ -104,7 +104,9 @@ func (a AIO) Fit(nodes int) error {
 	return nil
 }
 
-var units = map[byte]int64{'k': 1 << 10, 'K': 1 << 10, 'm': mib, 'M': mib, 'g': 1 << 30, 'G': 1 << 30, 't': 1 << 40, 'T': 1 << 40}
+var units = map[byte]int64{
+	'k': 1 << 10, 'K': 1 << 10, 'm': mib, 'M': mib, 'g': 1 << 30, 'G': 1 << 30, 't': 1 << 40, 'T': 1 << 40,
+}
 
 // ParseSize reads a size as ScyllaDB's options spell it: a number with k, M, G or T, alone or
 // followed by i, iB or B.

@@ -5,21 +5,22 @@ import (
 	"testing"
 )
 
-func bytes(n int64) *int64 { return &n }
-
 // The rule's cases, and the ceilings that follow from it for a container of 1 GiB.
 func TestHeap(t *testing.T) {
 	const gib = 1024 * mib
+	small := func(asked int64) Memory { return Memory{Host: 16 * gib, Limit: gib, Shards: 1, Asked: asked * mib} }
+	bare := small(700)
+	bare.Reserve = new(int64)
 	for name, c := range map[string]struct {
 		memory Memory
 		want   int64
 		fails  string
 	}{
-		"small container, nothing asked": {Memory{Host: 16 * gib, Limit: gib, Shards: 1}, fallbackHeap, ""},
-		"--memory 750M alone":            {Memory{Host: 16 * gib, Limit: gib, Shards: 1, Asked: 750 * mib}, 0, "needed 700M available 476.8M"},
-		"at the ceiling":                 {Memory{Host: 16 * gib, Limit: gib, Shards: 1, Asked: 526 * mib}, 526 * mib, ""},
-		"above the ceiling":              {Memory{Host: 16 * gib, Limit: gib, Shards: 1, Asked: 527 * mib}, 0, "take --memory 526M or less"},
-		"nothing reserved":               {Memory{Host: 16 * gib, Limit: gib, Shards: 1, Asked: 700 * mib, Reserve: bytes(0)}, 700 * mib, ""},
+		"small container, nothing asked": {small(0), fallbackHeap, ""},
+		"--memory 750M alone":            {small(750), 0, "needed 700M available 476.8M"},
+		"at the ceiling":                 {small(526), 526 * mib, ""},
+		"above the ceiling":              {small(527), 0, "take --memory 526M or less"},
+		"nothing reserved":               {bare, 700 * mib, ""},
 		"VM of 2 GB, --memory 1G":        {Memory{Host: 2 * gib, MinFree: 44 * mib, Shards: 1, Asked: gib}, 0, "needed 974M"},
 		"large host":                     {Memory{Host: 16 * gib, Shards: 2}, 16*gib - 1536*mib - 100*mib, ""},
 		"no limit holds the host's":      {Memory{Host: gib, Shards: 1, Asked: 600 * mib}, 0, "insufficient physical memory"},
@@ -48,7 +49,8 @@ func TestThreeNodesOnTheKernelsDefault(t *testing.T) {
 		t.Fatalf("the second node takes %d, %v", second, err)
 	}
 	stock.Used += second
-	if third, err := stock.Take(); err == nil || !strings.Contains(err.Error(), "needed 51026 slots, 1027 at least, available 0") {
+	third, err := stock.Take()
+	if err == nil || !strings.Contains(err.Error(), "needed 51026 slots, 1027 at least, available 0") {
 		t.Fatalf("the third node takes %d, %v", third, err)
 	}
 	err = AIO{Max: 65536, Shards: 1}.Fit(3)

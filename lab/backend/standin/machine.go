@@ -100,7 +100,8 @@ func Admit(o Options, m Machine) (Grant, error) {
 	}
 	if heap/int64(shards) < leastShard && !o.developer() {
 		return Grant{}, fmt.Errorf("start: configuration (memory per shard too low): %s in %d shards; "+
-			"developer mode (--developer-mode 1) allows less than %s a shard", seastar.Size(heap), shards, seastar.Size(leastShard))
+			"developer mode (--developer-mode 1) allows less than %s a shard", seastar.Size(heap), shards,
+			seastar.Size(leastShard))
 	}
 	slots, err := seastar.AIO{Max: m.AIOMax, Used: m.AIOUsed, Shards: shards, Network: o.Blocks}.Take()
 	if err != nil {

@@ -77,7 +77,8 @@ func Parse(args []string) (Options, error) {
 		}
 		if want != bare && !given {
 			if i+1 == len(args) || strings.HasPrefix(args[i+1], "--") {
-				return Options{}, fmt.Errorf("read ScyllaDB's command line: the required argument for option '--%s' is missing", name)
+				return Options{}, fmt.Errorf("read ScyllaDB's command line: the required argument for option '--%s' "+
+					"is missing", name)
 			}
 			i++
 			value = args[i]

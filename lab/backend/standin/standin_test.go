@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-var labArgs = []string{"--seeds", "scylla-1", "--cluster-name", "jaegerlab", "--smp", "1", "--memory", "700M", "--reserve-memory", "0M",
-	"--overprovisioned", "1", "--developer-mode", "1", "--disable-version-check", "--max-networking-io-control-blocks", "1000",
+var labArgs = []string{"--seeds", "scylla-1", "--cluster-name", "jaegerlab", "--smp", "1", "--memory", "700M",
+	"--reserve-memory", "0M", "--overprovisioned", "1", "--developer-mode", "1", "--disable-version-check",
+	"--max-networking-io-control-blocks", "1000",
 	"--ring-delay-ms", "2000", "--skip-wait-for-gossip-to-settle", "0", "--auto-snapshot", "0", "--enable-tablets=false"}
 
 func TestParseIsAsStrictAsScyllaDB(t *testing.T) {
@@ -61,20 +62,28 @@ func machine(t *testing.T, files map[string]string) Machine {
 }
 
 func TestAdmitRefusesWhatScyllaDBRefuses(t *testing.T) {
+	const v2, v1, aio = "sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes", "proc/sys/fs/aio-nr"
+	files := func(pairs ...string) map[string]string {
+		m := map[string]string{}
+		for i := 0; i < len(pairs); i += 2 {
+			m[pairs[i]] = pairs[i+1]
+		}
+		return m
+	}
 	for name, c := range map[string]struct {
 		args  string
 		files map[string]string
 		want  string // of the error; "" = it starts
 	}{
-		"the lab's":                        {strings.Join(labArgs, " "), nil, ""},
-		"--memory 750M in 1 GiB":           {"--smp 1 --memory 750M", nil, "insufficient physical memory: needed 700M available 476.8M"},
-		"the same under cgroup v1":         {"--smp 1 --memory 750M", map[string]string{"sys/fs/cgroup/memory.max": "", "sys/fs/cgroup/memory/memory.limit_in_bytes": "1073741824\n"}, "insufficient physical memory"},
-		"no limit":                         {"--smp 1 --memory 750M", map[string]string{"sys/fs/cgroup/memory.max": "max\n"}, ""},
-		"no limit under cgroup v1":         {"--smp 1 --memory 750M", map[string]string{"sys/fs/cgroup/memory.max": "", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, ""},
-		"more shards than CPUs":            {"--smp 4", nil, "insufficient processing units"},
-		"little memory without developers": {"--smp 1 --memory 700M --reserve-memory 0M --developer-mode 0", nil, "memory per shard too low"},
-		"no slots left":                    {"--smp 1", map[string]string{"proc/sys/fs/aio-nr": "65000"}, "minimum AIO requirements"},
-		"few slots asked for":              {"--smp 1 --max-networking-io-control-blocks 1000", map[string]string{"proc/sys/fs/aio-nr": "60000"}, ""},
+		"the lab's":                {strings.Join(labArgs, " "), nil, ""},
+		"--memory 750M in 1 GiB":   {"--smp 1 --memory 750M", nil, "needed 700M available 476.8M"},
+		"the same under cgroup v1": {"--smp 1 --memory 750M", files(v2, "", v1, "1073741824\n"), "insufficient"},
+		"no limit":                 {"--smp 1 --memory 750M", files(v2, "max\n"), ""},
+		"no limit under cgroup v1": {"--smp 1 --memory 750M", files(v2, "", v1, "9223372036854771712\n"), ""},
+		"more shards than CPUs":    {"--smp 4", nil, "insufficient processing units"},
+		"no developer mode":        {"--smp 1 --memory 700M --reserve-memory 0M --developer-mode 0", nil, "memory per shard too low"},
+		"no slots left":            {"--smp 1", files(aio, "65000"), "minimum AIO requirements"},
+		"few slots asked for":      {"--smp 1 --max-networking-io-control-blocks 1000", files(aio, "60000"), ""},
 	} {
 		options, err := Parse(strings.Fields(c.args))
 		if err != nil {
