@@ -28,7 +28,10 @@ test: setup ## all tests: unit, integration on real Jaeger and databases, and a 
 	go test -p 1 -timeout 30m $$(go list ./... | grep -v /experiments$$)
 	DURATION_S=$${DURATION_S:-5} go test ./experiments -run '^TestBackends$$' -v -timeout 30m
 
+compose: ## write compose/.env for this machine; compose/README.md says how to use the stacks
+	$(LAB) compose
+
 clean: ## end what a run with LAB_KEEP=1 or a crash left, and remove its traces
 	$(LAB) clean
 
-.PHONY: help lab setup images doctor check test clean
+.PHONY: help lab setup images doctor check test compose clean
