@@ -138,7 +138,7 @@ func (f *stackFile) fill(p parts) error {
 		}
 		f.Services[one.program.Name] = s
 	}
-	f.Services[serviceGrafana] = grafana(p.monitor)
+	f.Services[serviceGrafana] = grafanaService(p.monitor)
 	f.Services[serviceResources] = resources(p)
 	return f.addLoad(p)
 }
@@ -263,7 +263,7 @@ func resources(p parts) service {
 	return s
 }
 
-func grafana(limits spec.Limits) service {
+func grafanaService(limits spec.Limits) service {
 	return limited(service{
 		Image: "${STACK_IMAGE_GRAFANA:-" + GrafanaImage + "}", Hostname: serviceGrafana,
 		Environment: []string{
