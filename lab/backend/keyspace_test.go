@@ -44,7 +44,7 @@ func TestCheckProvesTheStoreBeforeLoad(t *testing.T) {
 		"case 14: half a schema":    {oneCopy, half, 172800, false, "", "table duration_index missing"},
 		"other replication":         {twoCopies, jaegerTables, 172800, false, "", "datacenter1: 2; asked for factor 1"},
 		"case 21: rows that expire": {oneCopy, jaegerTables, 60, false, "", "rows of traces live 60 s"},
-		"case 21: rows from before": {oneCopy, jaegerTables, 172800, true, "", "not empty before load: it has a row of trace 01"},
+		"case 21: old rows":         {oneCopy, jaegerTables, 172800, true, "", "not empty before load: it has a row of trace 01"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tables := schemaTables(systemTables(told{}), c.replication, c.tables, c.ttl)
