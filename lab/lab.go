@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"time"
 
 	"jaegerlab/lab/node"
@@ -23,6 +24,7 @@ type Options struct {
 	Console  *Console
 	Deadline time.Time // everything is torn down by then; zero: none
 	Hooks    Hooks
+	Resume   string // folder of a comparison that is continued; "" = a new one
 }
 
 // Result is a comparison on disk.
@@ -122,6 +124,9 @@ func (c *comparison) ready(ctx context.Context, s spec.Spec, left []string) erro
 		return err
 	}
 	c.Console.Say("plan: %s", plan)
+	if c.Resume != "" {
+		return c.resume(s, host, labVersion(ctx))
+	}
 	if c.folder, err = record.Create(s.Results, s.Experiment); err != nil {
 		return err
 	}
@@ -165,12 +170,20 @@ func (c *comparison) choose(s *spec.Spec, left []string) ([]record.LeftOut, erro
 // measureAll runs the rounds, saving after each. A failed run does not end the comparison: the
 // next arm may be sound. An interrupt does.
 func (c *comparison) measureAll(ctx context.Context) {
+	done := map[string]int{} // by an earlier session that this one resumes
+	for _, arm := range c.spec.Arms() {
+		done[arm.Name()] = c.measured(arm)
+	}
 	for n := 1; n <= c.spec.Rounds; n++ {
 		for _, arm := range c.order(n) {
+			if done[arm.Name()] >= n {
+				continue
+			}
 			if ctx.Err() != nil {
 				c.failed = append(c.failed, context.Cause(ctx))
 				return
 			}
+			n := c.nextRound(arm)
 			run, err := c.measure(ctx, arm, n)
 			if err != nil {
 				c.failed = append(c.failed, fmt.Errorf("%s, round %d: %w", arm.Name(), n, err))
@@ -184,13 +197,17 @@ func (c *comparison) measureAll(ctx context.Context) {
 	}
 }
 
-// order is the order of arms in a round: as they were named in the first, shuffled by the seed
-// in later ones, so that no arm always runs first.
+// order is the order of arms in a round: as they were named when there is one round, else shuffled
+// by the seed for every two rounds, the second of which runs them the other way round. So chance
+// decides, and no arm runs early more often than another.
 func (c *comparison) order(round int) []spec.Arm {
 	arms := c.spec.Arms()
-	if round > 1 {
-		r := rand.New(rand.NewPCG(c.spec.Seed, uint64(round)))
+	if c.spec.Rounds > 1 {
+		r := rand.New(rand.NewPCG(c.spec.Seed, uint64((round-1)/2)))
 		r.Shuffle(len(arms), func(i, j int) { arms[i], arms[j] = arms[j], arms[i] })
+		if round%2 == 0 {
+			slices.Reverse(arms)
+		}
 	}
 	return arms
 }

@@ -61,6 +61,21 @@ func Create(resultsDir, experiment string) (*Folder, error) {
 	return nil, fmt.Errorf("create results folder below %s: %d names were all taken", parent, maxTries)
 }
 
+// Open takes over the folder of a comparison that exists, to add runs to it; dir is anything that
+// Find resolves.
+func Open(dir string) (*Folder, Record, error) {
+	folder, err := Find(dir)
+	if err != nil {
+		return nil, Record{}, err
+	}
+	r, err := Load(folder)
+	if err != nil {
+		return nil, Record{}, err
+	}
+	results := filepath.Dir(filepath.Dir(filepath.Clean(folder)))
+	return &Folder{Dir: folder, ID: r.ID, Experiment: r.Experiment, results: results}, r, nil
+}
+
 func newID(now time.Time) string {
 	var random [3]byte
 	_, _ = rand.Read(random[:]) // never fails, by its documentation

@@ -217,3 +217,25 @@ func TestRunFoldersNeverMeet(t *testing.T) {
 		}
 	}
 }
+
+// A comparison that was interrupted is opened again, and saving adds to it where it was.
+func TestOpenContinuesWhereSaveEnded(t *testing.T) {
+	f := newFolder(t)
+	if err := f.Save(example()); err != nil {
+		t.Fatal(err)
+	}
+	again, r, err := Open(filepath.Join(f.results, "latest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Runs = append(r.Runs, Run{Arm: "badger v2 otlp-grpc", Round: 2, Verdict: Whole})
+	if err := again.Save(r); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Load(filepath.Join(f.results, "latest")); err != nil || len(got.Runs) != 3 || got.ID != f.ID {
+		t.Errorf("after a second session: %d runs of %s, %v", len(got.Runs), got.ID, err)
+	}
+	if _, _, err := Open(t.TempDir()); err == nil {
+		t.Error("an empty folder was opened")
+	}
+}
