@@ -83,15 +83,13 @@ func (r *run) write(w io.Writer) error {
 
 // result is everything but the outcomes.
 func (r *run) result() (Result, error) {
-	r.latencyMu.Lock()
-	latency, err := record.NewLatency(r.latency)
-	r.latencyMu.Unlock()
+	response, service, err := r.merged()
 	if err != nil {
 		return Result{}, err
 	}
 	r.mu.Lock()
 	result := Result{
-		Job: r.job, State: r.state, Complete: r.complete, Request: latency,
+		Job: r.job, State: r.state, Complete: r.complete, Request: response,
 		Window: r.windows[trace.Measured], Warmup: r.windows[trace.Warmup], Generated: map[trace.Phase][]uint64{},
 		Sent: record.Sent{CPUSeconds: r.cpu, RetryRule: r.proto.RetryRule, RefusedReasons: r.reasonList()},
 	}
@@ -109,7 +107,29 @@ func (r *run) result() (Result, error) {
 	}
 	result.Sent.Requests, result.Sent.Retries, result.Sent.Bytes = totals.Requests, totals.Retries, totals.Bytes
 	result.Sent.QueueDropped, result.Queued = totals.QueueDropped, totals.Queued
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	result.Sent.Pace = r.pace(totals, service)
 	return result, nil
+}
+
+// merged are the latencies of all workers together.
+func (r *run) merged() (response, service *record.Latency, err error) {
+	responses, services := record.NewLatencyHistogram(), record.NewLatencyHistogram()
+	for i := range r.latencies {
+		l := &r.latencies[i]
+		l.mu.Lock()
+		if l.response != nil {
+			responses.Merge(l.response)
+			services.Merge(l.service)
+		}
+		l.mu.Unlock()
+	}
+	if response, err = record.NewLatency(responses); err != nil {
+		return nil, nil, err
+	}
+	service, err = record.NewLatency(services)
+	return response, service, err
 }
 
 // maxReasons bounds the reasons in a record; the outcomes have them all.

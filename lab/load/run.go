@@ -11,6 +11,7 @@ import (
 
 	"jaegerlab/lab/protocol"
 	"jaegerlab/lab/record"
+	"jaegerlab/lab/spec"
 	"jaegerlab/lab/trace"
 )
 
@@ -42,13 +43,41 @@ type run struct {
 	mu       sync.Mutex
 	state    string
 	windows  [phases]record.Window
+	starts   [phases]time.Time // of the windows, by the clock that never steps
 	began    time.Time
 	cpu      float64
 	complete bool
 	reasons  map[string]int64 // spans refused or unanswered in the measured phase
 
-	latencyMu sync.Mutex
-	latency   *hdrhistogram.Histogram
+	schedule  *schedule             // nil: closed loop
+	arrivals  [phases]atomic.Uint64 // batches taken by workers, due or not
+	watch     *watch
+	latencies [latencyShards]latencies
+}
+
+// latencyShards bounds the histograms; workers share them, so that they seldom wait for each other.
+const latencyShards = 8
+
+// latencies are those of some workers, in microseconds; all shards are merged in the end.
+type latencies struct {
+	mu       sync.Mutex
+	response *hdrhistogram.Histogram // from when a request was due
+	service  *hdrhistogram.Histogram // from when it was sent
+}
+
+func (l *latencies) add(o record.Outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.response == nil {
+		l.response, l.service = record.NewLatencyHistogram(), record.NewLatencyHistogram()
+	}
+	observe(l.response, o.Answered-o.Intended)
+	observe(l.service, o.Answered-o.Sent)
+}
+
+func observe(hist *hdrhistogram.Histogram, ns int64) {
+	us := max(ns/int64(time.Microsecond), 1)
+	_ = hist.RecordValue(min(us, hist.HighestTrackableValue()))
 }
 
 // counts are spans.
@@ -59,8 +88,13 @@ func start(ctx context.Context, job Job, proto protocol.Protocol, m *metrics) (*
 	r := &run{
 		job: job, proto: proto, series: m.of(proto.Name), codes: newCodebook(),
 		early: make(chan struct{}), done: make(chan struct{}),
-		state: WarmingUp, began: time.Now(), reasons: map[string]int64{}, latency: record.NewLatencyHistogram(),
+		state: WarmingUp, began: time.Now(), reasons: map[string]int64{}, watch: newWatch(),
 	}
+	rate, err := spec.ParseRate(job.Load.Rate)
+	if err != nil {
+		return nil, fmt.Errorf("start load: %w", err)
+	}
+	r.schedule = newSchedule(rate, job.Numbering.Width*job.traces())
 	for phase := range r.over {
 		r.over[phase] = make(chan struct{})
 	}
@@ -71,9 +105,11 @@ func start(ctx context.Context, job Job, proto protocol.Protocol, m *metrics) (*
 	}
 	var working sync.WaitGroup
 	if job.Load.WarmupS > 0 {
-		r.windows[trace.Warmup].Start = time.Now().UnixNano()
+		r.starts[trace.Warmup] = time.Now()
+		r.windows[trace.Warmup].Start = r.starts[trace.Warmup].UnixNano()
 	} else {
 		close(r.over[trace.Warmup])
+		r.before()
 		r.openWindow()
 	}
 	for _, w := range r.workers {
@@ -120,25 +156,34 @@ func (r *run) closeAll(ctx context.Context) {
 func (r *run) conduct(ctx context.Context, working *sync.WaitGroup) {
 	defer close(r.done)
 	defer r.cancel()
-	cpu := cpuSeconds()
 	complete := true
 	if r.job.Load.WarmupS > 0 {
 		complete = r.wait(ctx, r.job.warmup())
-		cpu = cpuSeconds()
+		r.before()
 		end := r.openWindow()
 		r.mu.Lock()
 		r.windows[trace.Warmup].End = end
 		r.mu.Unlock()
 		close(r.over[trace.Warmup])
 	}
+	go r.watch.sample(ctx, r.over[trace.Measured])
 	complete = complete && r.wait(ctx, r.job.window())
 	r.closeWindow()
 	bound := time.AfterFunc(r.job.timeout()+slack, r.cancel)
 	defer bound.Stop()
 	working.Wait()
+	<-r.watch.ended
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.cpu, r.complete, r.state = cpuSeconds()-cpu, complete, Done
+	r.watch.udpAfter = r.readUDP()
+	r.cpu, r.complete, r.state = cpuSeconds()-r.watch.cpuBefore, complete, Done
+}
+
+// before reads what is compared over the window.
+func (r *run) before() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.watch.cpuBefore, r.watch.udpBefore = cpuSeconds(), r.readUDP()
 }
 
 // wait returns false when it was stopped early.
@@ -155,11 +200,19 @@ func (r *run) wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// started is when a phase began; workers only ask once it has.
+func (r *run) started(phase trace.Phase) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.starts[phase]
+}
+
 // openWindow stamps the window's start before any worker may begin with it.
 func (r *run) openWindow() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.windows[trace.Measured].Start, r.state = time.Now().UnixNano(), InWindow
+	r.starts[trace.Measured] = time.Now()
+	r.windows[trace.Measured].Start, r.state = r.starts[trace.Measured].UnixNano(), InWindow
 	return r.windows[trace.Measured].Start
 }
 
@@ -169,6 +222,7 @@ func (r *run) closeWindow() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.windows[trace.Measured].End, r.state = time.Now().UnixNano(), Finishing
+	r.watch.cpuAfter = cpuSeconds()
 }
 
 // stop ends the load early; requests in flight have this long.
@@ -209,10 +263,7 @@ func (r *run) observe(o record.Outcome, counted bool) {
 	}
 	answered := counted && o.Answered != 0 && o.Class != record.Unanswered
 	if answered && o.Phase == trace.Measured {
-		us := max((o.Answered-o.Sent)/int64(time.Microsecond), 1)
-		r.latencyMu.Lock()
-		_ = r.latency.RecordValue(min(us, r.latency.HighestTrackableValue()))
-		r.latencyMu.Unlock()
+		r.latencies[o.Worker%latencyShards].add(o)
 	}
 	r.series[o.Phase].outcome(o, answered)
 }

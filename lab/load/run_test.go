@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"sync"
 	"testing"
@@ -60,7 +61,7 @@ func (f *fake) Send(ctx context.Context, work protocol.Work) {
 	f.sent++
 	now := time.Now().UnixNano()
 	o := record.Outcome{Phase: f.config.Phase, Worker: f.config.Worker, First: seq * testWidth, Spans: testWidth,
-		Intended: now, Sent: now, Attempts: 1, Class: record.Acked}
+		Intended: cmp.Or(work.Intended, now), Sent: now, Attempts: 1, Class: record.Acked}
 	takes := f.takes(f.config, seq)
 	if takes < 0 {
 		<-ctx.Done()

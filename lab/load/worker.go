@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"jaegerlab/lab/protocol"
 	"jaegerlab/lab/record"
@@ -38,23 +39,57 @@ func (w *worker) work(ctx context.Context) {
 	}
 }
 
-// loop is the closed loop: the next batch starts when the client is done with this one.
+// loop sends the batches of a phase: back to back, or when the schedule says so.
 func (w *worker) loop(ctx context.Context, phase trace.Phase) {
-	traces := max(w.run.job.Load.TracesPerRequest, 1)
+	traces := w.run.job.traces()
 	spans := w.run.job.Numbering.Width * traces
-	over := w.run.over[phase]
 	for seq := uint64(0); ; seq += uint64(traces) {
-		select {
-		case <-over:
+		intended, due := w.next(ctx, phase, spans)
+		if !due {
 			return
-		case <-ctx.Done():
-			return
-		default:
 		}
 		w.generated[phase].Add(uint64(spans))
 		w.run.generated(phase, spans)
-		w.clients[phase].Send(ctx, protocol.Work{Seq: seq, StartUS: w.run.clock.take(spans)})
+		w.clients[phase].Send(ctx, protocol.Work{Seq: seq, StartUS: w.run.clock.take(spans), Intended: intended})
 	}
+}
+
+// next waits until the worker's next batch is due and says when that was, in nanoseconds since the
+// epoch; 0 in a closed loop, where it is due at once. false = the phase is over. Nothing is
+// skipped: who comes late takes the oldest batch that is due.
+func (w *worker) next(ctx context.Context, phase trace.Phase, spans int) (intended int64, due bool) {
+	over := w.run.over[phase]
+	select {
+	case <-over:
+		return 0, false
+	case <-ctx.Done():
+		return 0, false
+	default:
+	}
+	s := w.run.schedule
+	if s == nil {
+		return 0, true
+	}
+	after := s.due(w.run.arrivals[phase].Add(1) - 1)
+	start := w.run.started(phase)
+	if wait := time.Until(start.Add(after)); wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		w.run.watch.idle.Add(1)
+		defer w.run.watch.idle.Add(-1)
+		select {
+		case <-timer.C:
+		case <-over:
+			return 0, false
+		case <-ctx.Done():
+			return 0, false
+		}
+	}
+	at := start.Add(after)
+	if phase == trace.Measured {
+		w.run.watch.late(time.Since(at), spans)
+	}
+	return at.UnixNano(), true
 }
 
 // report keeps one outcome. Outcomes of one request follow one another and share its send time,

@@ -25,8 +25,6 @@ const (
 	compactTimeBytes = 8
 )
 
-var thriftCompactFormat = format{id: putCompactID, time: putCompactTime}
-
 func zigzag(value int64) uint64 { return uint64(value<<1) ^ uint64(value>>63) }
 
 func putCompactID(dst []byte, id uint64) { putVarint(dst[:compactIDBytes], zigzag(int64(id))) }
@@ -120,7 +118,7 @@ func (w *compactWriter) flag(number int16, value bool) {
 // packet holds.
 func encodeEmitBatch(content trace.Content, width int, first uint64, count int) *template {
 	const method = "emitBatch"
-	t := &template{format: thriftCompactFormat, content: content, service: none}
+	t := &template{format: compactFormat, content: content, service: none}
 	w := &compactWriter{bytes: []byte{compactProtocol, compactOneway, 0, byte(len(method))}}
 	w.bytes = append(w.bytes, method...)
 	w.element() // the arguments

@@ -1,8 +1,6 @@
 package protocol
 
 import (
-	"encoding/binary"
-
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"jaegerlab/lab/trace"
@@ -40,8 +38,6 @@ const (
 	otlpStringValue = 1 // AnyValue.string_value
 )
 
-var otlpFormat = format{id: binary.BigEndian.PutUint64, time: putNanoseconds}
-
 // encodeOTLP encodes an ExportTraceServiceRequest with one resource and one scope without a
 // name. Spans have no kind: then Jaeger stores the same tags whatever the protocol.
 func encodeOTLP(content trace.Content, width int, first uint64, count int) *template {
@@ -51,7 +47,8 @@ func encodeOTLP(content trace.Content, width int, first uint64, count int) *temp
 		body, marks := otlpSpan(content, width, first+uint64(i))
 		spans = protowire.AppendTag(spans, otlpSpans, protowire.BytesType)
 		spans = protowire.AppendVarint(spans, uint64(len(body)))
-		t.marks = append(t.marks, marks.shifted(len(spans)))
+		marks.shift(len(spans))
+		t.marks = append(t.marks, marks)
 		spans = append(spans, body...)
 	}
 	resource, service := otlpResourceOf(content)
@@ -80,7 +77,7 @@ func (t *template) shift(service, spans int) {
 		t.service += service
 	}
 	for i := range t.marks {
-		t.marks[i] = t.marks[i].shifted(spans)
+		t.marks[i].shift(spans)
 	}
 }
 
@@ -89,26 +86,26 @@ func otlpSpan(content trace.Content, width int, index uint64) ([]byte, spanMarks
 	id := make([]byte, 16)
 	b := protowire.AppendTag(nil, otlpTraceID, protowire.BytesType)
 	b = protowire.AppendBytes(b, id)
-	m.traceHigh, m.traceLow = len(b)-16, len(b)-8
+	m.traceHigh, m.traceLow = int32(len(b)-16), int32(len(b)-8)
 	b = protowire.AppendTag(b, otlpSpanID, protowire.BytesType)
 	b = protowire.AppendBytes(b, id[:8])
-	m.span = len(b) - 8
+	m.span = int32(len(b) - 8)
 	if !m.root {
 		b = protowire.AppendTag(b, otlpParentID, protowire.BytesType)
 		b = protowire.AppendBytes(b, id[:8])
-		m.parent = len(b) - 8
+		m.parent = int32(len(b) - 8)
 	}
 	b = protowire.AppendTag(b, otlpName, protowire.BytesType)
 	b = protowire.AppendString(b, content.Operation(0, index, int(index%uint64(width))))
 	if content.OperationsDiffer() {
-		m.operation = len(b) - trace.OperationDigits
+		m.varying.operation = int32(len(b) - trace.OperationDigits)
 	}
 	b, m.start = appendFixed64(b, otlpStart)
 	b, m.end = appendFixed64(b, otlpEnd)
 	for tag := range content.Tags {
 		b = appendOTLPAttribute(b, otlpAttributes, trace.Tag{Key: trace.TagKey(tag), Value: content.Value(0, 0, tag)})
 		if content.ValuesDiffer() {
-			m.values = append(m.values, len(b)-trace.ValueDigits)
+			m.varying.values = append(m.varying.values, int32(len(b)-trace.ValueDigits))
 		}
 	}
 	for event := range content.Events {
@@ -117,7 +114,7 @@ func otlpSpan(content trace.Content, width int, index uint64) ([]byte, spanMarks
 		body = protowire.AppendString(body, trace.EventName(event))
 		b = protowire.AppendTag(b, otlpEvents, protowire.BytesType)
 		b = protowire.AppendVarint(b, uint64(len(body)))
-		m.events = append(m.events, len(b)+at)
+		m.varying.events = append(m.varying.events, int32(len(b))+at)
 		b = append(b, body...)
 	}
 	if content.IsError(index) {
@@ -129,9 +126,9 @@ func otlpSpan(content trace.Content, width int, index uint64) ([]byte, spanMarks
 }
 
 // appendFixed64 appends a zero and returns its place.
-func appendFixed64(b []byte, field protowire.Number) (grown []byte, at int) {
+func appendFixed64(b []byte, field protowire.Number) (grown []byte, at int32) {
 	b = protowire.AppendTag(b, field, protowire.Fixed64Type)
-	return protowire.AppendFixed64(b, 0), len(b)
+	return protowire.AppendFixed64(b, 0), int32(len(b))
 }
 
 // otlpResourceOf also returns the place of the service's digits, when there are several services.

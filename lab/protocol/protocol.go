@@ -90,7 +90,7 @@ type Totals struct {
 	Requests     int64
 	Retries      int64
 	Bytes        int64  // payload, first attempts and retries
-	SocketErrors int64  // attempts of which nothing could be written: no connection, no port, no buffer
+	SocketErrors int64  // attempts that this machine could not make: no port, no descriptor, no buffer
 	QueueDropped *int64 // spans that never left its queue, full or given up; nil = it has no queue
 	Queued       *int64 // of these: still queued when the flush's deadline came; nil = it has no queue
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"jaegerlab/lab/record"
@@ -71,10 +73,10 @@ func (p *pauses) next(asked time.Duration) time.Duration {
 
 // sending is what it took to deliver one request.
 type sending struct {
-	attempts  int
-	unreached int   // of these: nothing could be written
-	bytes     int64 // of all attempts
-	free      bool  // nobody reads the body any more
+	attempts int
+	local    int   // of these: this machine could not even try
+	bytes    int64 // of all attempts
+	free     bool  // nobody reads the body any more
 }
 
 // deliver sends body until it is taken or refused for good or ctx ends, and sets the outcome's
@@ -90,8 +92,8 @@ func deliver(ctx context.Context, t transport, body []byte, p pauses, o *record.
 		a := t.attempt(ctx, body, int(o.Spans))
 		s.attempts++
 		s.bytes += int64(cmp.Or(a.bytes, len(body)))
-		if a.verdict == unreached {
-			s.unreached++
+		if a.verdict == unreached && local(a.code) {
+			s.local++
 		}
 		if a.heard {
 			o.Answered = time.Now().UnixNano()
@@ -105,6 +107,14 @@ func deliver(ctx context.Context, t transport, body []byte, p pauses, o *record.
 	o.Intended = o.Sent
 	o.Attempts = uint16(min(s.attempts, 1<<16-1))
 	return s
+}
+
+// local reports whether a reason is this machine's own: the target has no part in it.
+func local(code string) bool {
+	return slices.ContainsFunc([]string{
+		"cannot assign requested address", "can't assign requested address", "too many open files", "no buffer space",
+		"cannot allocate memory", "message too long", "operation not permitted",
+	}, func(text string) bool { return strings.Contains(code, text) })
 }
 
 func classify(a answer, doubt *string) (record.Class, string) {

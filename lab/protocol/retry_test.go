@@ -133,3 +133,18 @@ func TestRetryAfterTakesSecondsAndDates(t *testing.T) {
 		}
 	}
 }
+
+// Only what this machine could not do is its own error; a target that refuses is not.
+func TestLocalErrorsAreToldApart(t *testing.T) {
+	for code, want := range map[string]bool{
+		"unreachable: dial tcp 127.0.0.1:4317: connect: cannot assign requested address": true,
+		"unreachable: dial tcp: socket: too many open files":                             true,
+		"not sent: write: no buffer space available":                                     true,
+		"not sent: write: connection refused":                                            false,
+		"":                                                                               false,
+	} {
+		if local(code) != want {
+			t.Errorf("%q: %v", code, !want)
+		}
+	}
+}

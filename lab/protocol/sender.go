@@ -62,7 +62,7 @@ func (s *sender) send(ctx context.Context, t *template, first uint64, intended i
 	s.totals.Requests++
 	s.totals.Retries += int64(sent.attempts - 1)
 	s.totals.Bytes += sent.bytes
-	s.totals.SocketErrors += int64(sent.unreached)
+	s.totals.SocketErrors += int64(sent.local)
 	if !sent.free {
 		t.renew()
 	}

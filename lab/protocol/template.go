@@ -14,19 +14,26 @@ type template struct {
 	content trace.Content
 	bytes   []byte
 	marks   []spanMarks
-	service int // place of the service's digits; none when there is one service
+	service int    // place of the service's digits; none when there is one service
+	high    uint64 // upper word of the trace ids that stand in it: the same for all of a worker's
 }
 
 // spanMarks are what is known of one span of a template, and the places of its changing fields.
+// They are read for every span that is sent, so they are small.
 type spanMarks struct {
-	root     bool   // a trace begins with it
-	back     uint64 // so many spans before it is its parent
-	duration int64
+	root     bool  // a trace begins with it
+	back     int32 // so many spans before it is its parent
+	duration int32
 
-	traceHigh, traceLow, span, parent int
-	start, end                        int
-	operation                         int   // of the operation's digits
-	values, events                    []int // of each tag's digits, of each event's time
+	traceHigh, traceLow, span, parent int32
+	start, end                        int32
+	varying                           *varying // nil: nothing else changes
+}
+
+// varying are the places of what only some contents have.
+type varying struct {
+	operation      int32   // of the operation's digits
+	values, events []int32 // of each tag's digits, of each event's time
 }
 
 const none = -1
@@ -34,40 +41,64 @@ const none = -1
 // marksOf begins the marks of the span number index.
 func marksOf(content trace.Content, width int, index uint64) spanMarks {
 	position := int(index % uint64(width))
-	m := spanMarks{root: position == 0, parent: none, end: none, operation: none}
+	m := spanMarks{root: position == 0, parent: none, end: none}
 	if position > 0 {
-		m.back = uint64(position - content.Shape.Parent(position))
+		m.back = int32(position - content.Shape.Parent(position))
 	}
-	_, m.duration = content.Shape.Timing(position, width)
+	_, duration := content.Shape.Timing(position, width)
+	m.duration = int32(duration)
+	if content.OperationsDiffer() || content.ValuesDiffer() && content.Tags > 0 || content.Events > 0 {
+		m.varying = &varying{operation: none}
+	}
 	return m
 }
 
-// shifted moves the places, after something was put in front.
-func (m spanMarks) shifted(by int) spanMarks {
-	for _, at := range []*int{&m.traceHigh, &m.traceLow, &m.span, &m.parent, &m.start, &m.end, &m.operation} {
+// shift moves the places, after something was put in front.
+func (m *spanMarks) shift(by int) {
+	places := []*int32{&m.traceHigh, &m.traceLow, &m.span, &m.parent, &m.start, &m.end}
+	if v := m.varying; v != nil {
+		places = append(places, &v.operation)
+		for i := range v.values {
+			places = append(places, &v.values[i])
+		}
+		for i := range v.events {
+			places = append(places, &v.events[i])
+		}
+	}
+	for _, at := range places {
 		if *at != none {
-			*at += by
+			*at += int32(by)
 		}
 	}
-	for _, places := range [][]int{m.values, m.events} {
-		for i := range places {
-			places[i] += by
-		}
+}
+
+// format is how a wire format writes ids and times, always in the same number of bytes.
+type format uint8
+
+const (
+	otlpFormat    format = iota // ids big-endian, times fixed64 of nanoseconds
+	binaryFormat                // both i64 big-endian
+	compactFormat               // both varints
+)
+
+func (f format) putID(dst []byte, id uint64) {
+	if f == compactFormat {
+		putCompactID(dst, id)
+		return
 	}
-	return m
+	binary.BigEndian.PutUint64(dst, id)
 }
 
-// format is how one wire format writes ids and times, always in the same number of bytes.
-type format struct {
-	id   func(dst []byte, id uint64)
-	time func(dst []byte, us int64)
+func (f format) putTime(dst []byte, us int64) {
+	switch f {
+	case otlpFormat:
+		binary.LittleEndian.PutUint64(dst, uint64(us)*1000)
+	case binaryFormat:
+		binary.BigEndian.PutUint64(dst, uint64(us))
+	default:
+		putCompactTime(dst, us)
+	}
 }
-
-// putNanoseconds is OTLP's fixed64 of nanoseconds.
-func putNanoseconds(dst []byte, us int64) { binary.LittleEndian.PutUint64(dst, uint64(us)*1000) }
-
-// putMicroseconds is the i64 of thrift's binary protocol.
-func putMicroseconds(dst []byte, us int64) { binary.BigEndian.PutUint64(dst, uint64(us)) }
 
 // fill makes the template the request of the spans first, first+1, ... of a worker; startUS is
 // the start of the span first, and each next span starts a microsecond later. first stands in its
@@ -77,39 +108,49 @@ func (t *template) fill(n trace.Numbering, phase trace.Phase, worker uint32, fir
 	if t.service != none {
 		trace.PutDigits(t.bytes[t.service:t.service+trace.ServiceDigits], t.content.ServiceNumber(worker, seq))
 	}
+	f, bytes := t.format, t.bytes
 	high, low := n.TraceID(phase, worker, seq)
+	if high != t.high {
+		t.high = high
+		for i := range t.marks {
+			f.putID(bytes[t.marks[i].traceHigh:], high)
+		}
+	}
+	span := n.SpanID(worker, first) // the spans of a worker have consecutive ids
 	for i := range t.marks {
-		m, index := &t.marks[i], first+uint64(i)
+		m := &t.marks[i]
 		if m.root && i > 0 {
 			seq++
-			high, low = n.TraceID(phase, worker, seq)
+			_, low = n.TraceID(phase, worker, seq)
 		}
-		t.format.id(t.bytes[m.traceHigh:], high)
-		t.format.id(t.bytes[m.traceLow:], low)
-		t.format.id(t.bytes[m.span:], n.SpanID(worker, index))
+		f.putID(bytes[m.traceLow:], low)
+		f.putID(bytes[m.span:], span)
 		if m.parent != none {
-			t.format.id(t.bytes[m.parent:], n.SpanID(worker, index-m.back))
+			f.putID(bytes[m.parent:], span-uint64(m.back))
 		}
-		start := startUS + int64(i)
-		t.format.time(t.bytes[m.start:], start)
+		f.putTime(bytes[m.start:], startUS)
 		if m.end != none {
-			t.format.time(t.bytes[m.end:], start+m.duration)
+			f.putTime(bytes[m.end:], startUS+int64(m.duration))
 		}
-		t.vary(m, worker, index, start)
+		if m.varying != nil {
+			t.vary(m.varying, worker, first+uint64(i), startUS)
+		}
+		span++
+		startUS++
 	}
 }
 
 // vary overwrites what only some contents have.
-func (t *template) vary(m *spanMarks, worker uint32, index uint64, start int64) {
-	if m.operation != none {
-		at := t.bytes[m.operation : m.operation+trace.OperationDigits]
+func (t *template) vary(v *varying, worker uint32, index uint64, start int64) {
+	if v.operation != none {
+		at := t.bytes[v.operation : v.operation+trace.OperationDigits]
 		trace.PutDigits(at, t.content.OperationNumber(worker, index))
 	}
-	for tag, at := range m.values {
+	for tag, at := range v.values {
 		trace.PutDigits(t.bytes[at:at+trace.ValueDigits], t.content.ValueNumber(worker, index, tag))
 	}
-	for _, at := range m.events {
-		t.format.time(t.bytes[at:], start)
+	for _, at := range v.events {
+		t.format.putTime(t.bytes[at:], start)
 	}
 }
 

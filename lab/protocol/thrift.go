@@ -22,8 +22,6 @@ const (
 	thriftTagBool   = 2 // TagType.BOOL
 )
 
-var thriftBinaryFormat = format{id: binary.BigEndian.PutUint64, time: putMicroseconds}
-
 // thriftWriter appends one of thrift's protocols. Methods that return a place return that of the
 // value's fixed-width bytes, or, for texts, the place after the value.
 type thriftWriter interface {
@@ -94,7 +92,7 @@ func (w *binaryWriter) flag(number int16, value bool) {
 
 // encodeThriftBinary encodes a Batch: one Process and its spans.
 func encodeThriftBinary(content trace.Content, width int, first uint64, count int) *template {
-	t := &template{format: thriftBinaryFormat, content: content, service: none}
+	t := &template{format: binaryFormat, content: content, service: none}
 	w := &binaryWriter{}
 	t.batch(w, width, first, count)
 	t.bytes = w.bytes
@@ -135,21 +133,21 @@ func writeTag(w thriftWriter, tag trace.Tag) int {
 func writeSpan(w thriftWriter, content trace.Content, width int, index uint64) spanMarks {
 	m := marksOf(content, width, index)
 	w.element()
-	m.traceLow = w.id(1)
-	m.traceHigh = w.id(2)
-	m.span = w.id(3)
+	m.traceLow = int32(w.id(1))
+	m.traceHigh = int32(w.id(2))
+	m.span = int32(w.id(3))
 	if m.root {
 		w.i64(4, 0)
 	} else {
-		m.parent = w.id(4)
+		m.parent = int32(w.id(4))
 	}
 	after := w.text(5, content.Operation(0, index, int(index%uint64(width))))
 	if content.OperationsDiffer() {
-		m.operation = after - trace.OperationDigits
+		m.varying.operation = int32(after - trace.OperationDigits)
 	}
 	w.i32(7, thriftSampled)
-	m.start = w.time(8)
-	w.i64(9, m.duration)
+	m.start = int32(w.time(8))
+	w.i64(9, int64(m.duration))
 	failed := content.IsError(index)
 	tags := content.Tags
 	if failed {
@@ -161,7 +159,7 @@ func writeSpan(w thriftWriter, content trace.Content, width int, index uint64) s
 	for tag := range content.Tags {
 		after := writeTag(w, trace.Tag{Key: trace.TagKey(tag), Value: content.Value(0, 0, tag)})
 		if content.ValuesDiffer() {
-			m.values = append(m.values, after-trace.ValueDigits)
+			m.varying.values = append(m.varying.values, int32(after-trace.ValueDigits))
 		}
 	}
 	if failed {
@@ -176,7 +174,7 @@ func writeSpan(w thriftWriter, content trace.Content, width int, index uint64) s
 	}
 	for event := range content.Events {
 		w.element()
-		m.events = append(m.events, w.time(1))
+		m.varying.events = append(m.varying.events, int32(w.time(1)))
 		w.list(2, 1)
 		writeTag(w, trace.Tag{Key: "event", Value: trace.EventName(event)})
 		w.stop()

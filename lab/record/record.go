@@ -90,7 +90,7 @@ type Run struct {
 	DrainS                 *float64 `json:"drain_s"`                   // from the window's end until nothing moved any more; null when the bound was reached
 	StoredPerS             *float64 `json:"stored_spans_per_s"`        // stored in window / window
 	SendToStore            *Latency `json:"send_to_store,omitempty"`   // spans sent once: write time - send time
-	Request                *Latency `json:"request,omitempty"`         // answered requests: answer - send
+	Request                *Latency `json:"request,omitempty"`         // answered requests: answer - when it was due, which is the send in a closed loop
 	ReadBackS              *float64 `json:"read_back_s"`               //
 	Ranges                 *Ranges  `json:"ranges,omitempty"`          // token ranges of the read-back
 	StartToLoadS           float64  `json:"start_to_load_s"`           // from the arm's first start to load
@@ -150,6 +150,7 @@ type Sent struct {
 	QueueDropped   *int64   `json:"queue_dropped_spans"` // jaeger-client: spans its queue dropped; null for clients without one
 	RetryRule      string   `json:"retry_rule"`
 	RefusedReasons []Reason `json:"refused_reasons,omitempty"`
+	Pace           *Pace    `json:"pace,omitempty"` // null: the load did not come to its window's end
 }
 
 // Reason counts spans refused or unanswered for one reason.
