@@ -15,12 +15,13 @@ import (
 )
 
 const (
-	leastRanges   = 256 // pieces of the ring, at least
-	readersPerCPU = 2   // per node: what one coordinator works on at once
-	readAttempts  = 4   // of one range
-	firstPause    = 250 * time.Millisecond
-	rangeTimeout  = time.Minute
-	maxReadErrors = 8 // texts of failed ranges kept in full
+	leastRanges    = 256 // pieces of the ring, at least
+	readersPerCPU  = 2   // per node: what one coordinator works on at once
+	readAttempts   = 4   // of one range
+	firstPause     = 250 * time.Millisecond
+	rangeTimeout   = 20 * time.Second
+	hurriedTimeout = 3 * time.Second
+	maxReadErrors  = 8 // texts of failed ranges kept in full
 )
 
 // rangeReader reads one token range, all of it or an error; rows are appended to the buffer.
@@ -98,8 +99,6 @@ func (c *cqlCluster) coordinator(ctx context.Context, owner int) (*gocql.Session
 func readRange(ctx context.Context, session *gocql.Session, table string, r tokenRange, level gocql.Consistency,
 	rows []record.Row,
 ) ([]record.Row, error) {
-	ctx, cancel := context.WithTimeout(ctx, rangeTimeout)
-	defer cancel()
 	iter := session.Query("SELECT trace_id, span_id, span_hash, WRITETIME(start_time) FROM "+table+
 		" WHERE token(trace_id) > ? AND token(trace_id) <= ?", r.After, r.Upto).
 		Consistency(level).PageSize(pageRows).WithContext(ctx).Iter()
@@ -141,8 +140,7 @@ func (j reading) run(ctx context.Context) (record.Ranges, []string, error) {
 			var rows []record.Row
 			for r := range work {
 				var err error
-				if rows, err = j.attempt(ctx, r, owners.attempts(r.Owner), rows[:0]); err != nil {
-					owners.failed(r.Owner)
+				if rows, err = j.attempt(ctx, r, &owners, rows[:0]); err != nil {
 					tally.failed(fmt.Sprintf("range %s of node %d", r, r.Owner+1), err)
 				} else if err := tally.pass(rows); err != nil {
 					cancel(err)
@@ -162,11 +160,18 @@ func (j reading) run(ctx context.Context) (record.Ranges, []string, error) {
 }
 
 // attempt reads one range, several times if need be.
-func (j reading) attempt(ctx context.Context, r tokenRange, most int, rows []record.Row) ([]record.Row, error) {
+func (j reading) attempt(ctx context.Context, r tokenRange, owners *owners, rows []record.Row) ([]record.Row, error) {
+	most, within := owners.patience(r.Owner)
+	if most == 0 {
+		return rows, errSkipped
+	}
 	pause := j.pause
 	for attempt := 1; ; attempt++ {
-		read, err := j.read(ctx, r, rows[:0])
-		if err == nil || attempt >= most || ctx.Err() != nil || errors.Is(err, errNoNode) {
+		bounded, cancel := context.WithTimeout(ctx, within)
+		read, err := j.read(bounded, r, rows[:0])
+		cancel()
+		if err == nil || attempt == most || ctx.Err() != nil || errors.Is(err, errNoNode) {
+			owners.note(r.Owner, err)
 			return read, err
 		}
 		timer := time.NewTimer(pause)
@@ -181,31 +186,43 @@ func (j reading) attempt(ctx context.Context, r tokenRange, most int, rows []rec
 	}
 }
 
-// owners remembers which nodes' ranges stay unreadable. Once a few have, waiting for each of the
-// others would only take time: they are tried once.
+// owners remembers how many ranges of a node in a row stayed unreadable. A node that is gone or
+// stands still would hold every reader for the full patience on each of its ranges: soon each is
+// tried once and shortly, then no more; one that is read makes up for all.
 type owners struct {
 	mu   sync.Mutex
-	gone map[int]int
+	lost map[int]int
 }
 
-const rangesToGiveUp = 3
+const (
+	lostToHurry = 3 // from then on one short try
+	lostToSkip  = 12
+)
 
-func (o *owners) failed(owner int) {
+var errSkipped = fmt.Errorf("not tried: %d ranges of this node in a row could not be read", lostToSkip)
+
+func (o *owners) note(owner int, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.gone == nil {
-		o.gone = map[int]int{}
+	if o.lost == nil {
+		o.lost = map[int]int{}
 	}
-	o.gone[owner]++
+	if o.lost[owner]++; err == nil {
+		o.lost[owner] = 0
+	}
 }
 
-func (o *owners) attempts(owner int) int {
+// patience says how often and how long to try a range of this node; no attempts: skip it.
+func (o *owners) patience(owner int) (attempts int, within time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.gone[owner] >= rangesToGiveUp {
-		return 1
+	switch lost := o.lost[owner]; {
+	case lost >= lostToSkip:
+		return 0, 0
+	case lost >= lostToHurry:
+		return 1, hurriedTimeout
 	}
-	return readAttempts
+	return readAttempts, rangeTimeout
 }
 
 // interleave orders ranges so that neighbours in the list belong to different owners.

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -137,11 +138,34 @@ func TestManyFailedRangesAreSummedUp(t *testing.T) {
 				return nil, errors.New("gone")
 			}}
 		ranges, failed, err := job.run(t.Context())
-		if want := 100 + 2*rangesToGiveUp*(readAttempts-1); tries != want {
+		if want := 2 * (lostToSkip + lostToHurry*(readAttempts-1)); tries != want {
 			t.Errorf("%d reads of 100 ranges of two nodes that are gone; want %d", tries, want)
 		}
 		if err != nil || ranges.Read != 0 || len(failed) != maxReadErrors+1 || failed[maxReadErrors] != "92 more ranges" {
 			t.Errorf("run() = %+v, %q, %v", ranges, failed, err)
+		}
+	})
+}
+
+// A node that stands still answers nothing: the read ends all the same, and the other node's rows
+// are all there.
+func TestNodeThatStandsStillDoesNotHoldTheRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, rows := time.Now(), 0
+		job := reading{ranges: plan(256), readers: 4, pause: firstPause, sink: func(record.Row) error { rows++; return nil },
+			read: func(ctx context.Context, r tokenRange, into []record.Row) ([]record.Row, error) {
+				if r.Owner == 1 {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}
+				return rowsOf(r.After, 3, into), nil
+			}}
+		ranges, _, err := job.run(t.Context())
+		if err != nil || ranges.Read != 128 || rows != 128*3 {
+			t.Errorf("run() = %+v, %d rows, %v", ranges, rows, err)
+		}
+		if took := time.Since(began); took > 3*time.Minute {
+			t.Errorf("it took %s", took)
 		}
 	})
 }
