@@ -200,6 +200,11 @@ func (r *round) drain(ctx context.Context) error {
 	r.run.DrainS = drained.DrainS
 	r.run.Warnings = append(r.run.Warnings, drained.Warnings...)
 	r.readUsage(ctx)
+	if cluster, ok := r.Cluster.(interface {
+		Compactions(context.Context) *float64
+	}); ok {
+		r.run.Backlog = cluster.Compactions(ctx)
+	}
 	r.readCounters(ctx)
 	if err := r.monitor.LastScrape(ctx, time.Now()); err != nil {
 		r.run.Warnings = append(r.run.Warnings, fmt.Sprintf("Prometheus misses the run's end: %v", err))

@@ -61,3 +61,24 @@ func commitLog(mode, period string) string {
 	}
 	return mode
 }
+
+// compactions reads how many compactions run or wait, of a Cassandra node (from 4.0).
+const compactions = "SELECT active_tasks, pending_tasks FROM system_views.thread_pools WHERE name = 'CompactionExecutor'"
+
+// Compactions is how many compactions run or wait on all nodes together: work that writes of the
+// run left behind. nil where a node does not tell; ScyllaDB does not over CQL.
+func (c *cqlCluster) Compactions(ctx context.Context) *float64 {
+	var sum float64
+	for i := range c.nodes {
+		session, err := c.session(ctx, i)
+		if err != nil {
+			return nil
+		}
+		var active, pending int
+		if session.Query(compactions).WithContext(ctx).Scan(&active, &pending) != nil {
+			return nil
+		}
+		sum += float64(active + pending)
+	}
+	return &sum
+}
