@@ -40,34 +40,45 @@ var (
 	colLimit = Column{Title: "held back by", Left: true,
 		How: "what was used up first, with the evidence in the footnote: the generator, the collector's CPU, queue or " +
 			"writes in flight, a database node's CPU or quota, the machine, memory, or the store's write latency."}
-	colStoreCPU = Column{Title: "database CPU", Unit: "s", How: "CPU seconds of the database's nodes from before the load " +
-		"to the window's end; of an embedded store, of the collector it runs in."}
-	colPerCPU = Column{Title: "per CPU-second", Unit: "spans", How: "the compared figure for each CPU second of the database."}
-	colPerGB  = Column{Title: "per GB", Unit: "spans", How: "the compared figure for each 10^9 bytes of memory that the " +
+	colStoreCPU = Column{Title: "database CPU", Unit: "s",
+		How: "CPU seconds of the database's nodes from before the load " +
+			"to the window's end; of an embedded store, of the collector it runs in."}
+	colPerCPU = Column{Title: "per CPU-second", Unit: "spans",
+		How: "the compared figure for each CPU second of the database."}
+	colPerGB = Column{Title: "per GB", Unit: "spans", How: "the compared figure for each 10^9 bytes of memory that the " +
 		"database's nodes may use together."}
 	colBase  = Column{Title: "against", Left: true, How: "the arm it is compared with: the first one."}
-	colDelta = Column{Title: "difference", How: "of the medians, as a share of the other arm's; ~ is noise, ? has no share " +
+	colDelta = Column{Title: "difference",
+		How: "of the medians, as a share of the other arm's; ~ is noise, ? has no share " +
 		"because the other is 0."}
-	colInterval = Column{Title: "interval", How: "of the difference, from order statistics of all pairs of rounds; it holds " +
-		"0 exactly when the test finds nothing."}
-	colP = Column{Title: "p", How: "how often rounds of one and the same arm would differ as much (Mann and Whitney's test, " +
+	colInterval = Column{Title: "interval",
+		How: "of the difference, from order statistics of all pairs of rounds; it holds " +
+			"0 exactly when the test finds nothing."}
+	colP = Column{Title: "p",
+		How: "how often rounds of one and the same arm would differ as much (Mann and Whitney's test, " +
 		"two-sided, no assumption on the distribution)."}
 	colN       = Column{Title: "n", How: "rounds of each arm that are compared."}
-	colRanking = Column{Title: "winner", Left: true, How: "named only when the difference is more than noise, nothing but the " +
-		"treatment differs, and neither the generator nor what stands before the treatment was the limit."}
+	colRanking = Column{Title: "winner", Left: true,
+		How: "named only when the difference is more than noise, nothing but the " +
+			"treatment differs, and neither the generator nor what stands before the treatment was the limit."}
 	colQuantity = Column{Title: "quantity", Left: true, How: "what is compared."}
 	colBetter   = Column{Title: "better", Left: true, How: "which way it is better."}
-	colThis     = Column{Title: "this arm", How: "median with interval or range; of exact counts the sum over the rounds; of " +
-		"percentiles the percentile of all rounds' requests together."}
+	colThis     = Column{Title: "this arm",
+		How: "median with interval or range; of exact counts the sum over the rounds; of " +
+			"percentiles the percentile of all rounds' requests together."}
 	colOther     = Column{Title: "other arm", How: "the same of the arm it is compared with."}
-	colPredicted = Column{Title: "CQL per span predicted", How: "from the content and Jaeger's schema: one insert for each " +
-		"distinct tag and five more."}
-	colInFlight = Column{Title: "statements in flight", How: "on average: the time that all writes took together over the " +
-		"time in which they were made."}
-	colWriters = Column{Title: "writers", How: "how many spans the collector writes at once; each writes its statements in turn."}
+	colPredicted = Column{Title: "CQL per span predicted",
+		How: "from the content and Jaeger's schema: one insert for each " +
+			"distinct tag and five more."}
+	colInFlight = Column{Title: "statements in flight",
+		How: "on average: the time that all writes took together over the " +
+			"time in which they were made."}
+	colWriters = Column{Title: "writers",
+		How: "how many spans the collector writes at once; each writes its statements in turn."}
 	colWriteMS = Column{Title: "statement", Unit: "ms", How: "mean time of one insert, as the collector sees it."}
-	colCeiling = Column{Title: "ceiling", Unit: "spans/s", How: "writers over statements a span and time of a statement: more " +
-		"can't be stored at this latency."}
+	colCeiling = Column{Title: "ceiling", Unit: "spans/s",
+		How: "writers over statements a span and time of a statement: more " +
+			"can't be stored at this latency."}
 
 	colGenerated = Column{Title: "generated", Unit: "spans", How: "spans the load node made, each with an id that " +
 		"it can name. Each is in exactly one of the next classes."}
@@ -130,7 +141,8 @@ func Columns() []Column {
 		colArm, colRound, colRounds, colEngine, colStoredInWindow, colSavedInWindow, colPerSecond, colAcked, colMissing,
 		colStoredAfterDrain, colDrain, colStoreP50, colStoreP99, colVerdict, colLimit,
 		colStoreCPU, colPerCPU, colPerGB, colBase, colDelta, colInterval, colP, colN, colRanking,
-		colQuantity, colBetter, colThis, colOther, colOld, colNew, colGate, colPredicted, colInFlight, colWriters, colWriteMS, colCeiling,
+		colQuantity, colBetter, colThis, colOther, colOld, colNew, colGate, colPredicted, colInFlight, colWriters,
+		colWriteMS, colCeiling,
 		colGenerated, colUnsent, colRefused, colUnanswered, colNoReply,
 		colStored, colForeign, colDuplicates, colRows, colRewritten, colLaws,
 		colNode, colCPU, colThrottled, colMemory, colPeak, colOOM, colLimits, colInForce,

@@ -67,7 +67,8 @@ func ReadSaved(dir string) (Saved, error) {
 // the best source that both results have in every round.
 func Compare(old, new Saved, threshold float64, quantity string) (Compared, error) {
 	if threshold <= 0 || threshold >= 1 {
-		return Compared{}, fmt.Errorf("compare: threshold %v: accepted is a share above 0 and below 1 (5%% = 0.05)", threshold)
+		return Compared{}, fmt.Errorf("compare: threshold %v: accepted is a share above 0 and below 1 (5%% = 0.05)",
+			threshold)
 	}
 	pairs, alone, err := match(old.Record, new.Record)
 	if err != nil {
@@ -202,7 +203,8 @@ func judgeChange(d Decision, p pair, threshold float64) (Gate, string) {
 	switch {
 	case x.Real() && worse > threshold:
 		return Regressed, text
-	case worst != nil && (d.Quantity.Better == stat.Higher && *worst < -threshold || d.Quantity.Better != stat.Higher && *worst > threshold):
+	case worst != nil && (d.Quantity.Better == stat.Higher && *worst < -threshold || d.Quantity.Better != stat.Higher &&
+		*worst > threshold):
 		return Undecided, text + fmt.Sprintf("; a change for the worse of more than %.1f %% is not excluded%s", 100*threshold,
 			neededFor(d, threshold))
 	}
@@ -236,7 +238,8 @@ func incomparable(d Decision, p pair) string {
 	}
 	for _, run := range slices.Concat(old, new) {
 		if run.Verdict == record.Unknown {
-			return fmt.Sprintf("the verdict of %s, round %d, is unknown: %s", run.Arm, run.Round, strings.Join(run.Reasons, "; "))
+			return fmt.Sprintf("the verdict of %s, round %d, is unknown: %s", run.Arm, run.Round, strings.Join(run.Reasons,
+				"; "))
 		}
 	}
 	return ""
@@ -253,7 +256,8 @@ func newLoss(p pair, threshold float64) string {
 	}
 	lostBefore, ackedBefore := share(p.old.measured())
 	lost, acked := share(p.new.measured())
-	if lost == 0 || lostBefore > 0 && float64(lost)*float64(ackedBefore) <= float64(lostBefore)*float64(acked)*(1+threshold) {
+	grown := float64(lost)*float64(ackedBefore) > float64(lostBefore)*float64(acked)*(1+threshold)
+	if lost == 0 || lostBefore > 0 && !grown {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d acked spans are missing, before it were %d of %d", lost, acked, lostBefore, ackedBefore)
@@ -263,7 +267,8 @@ func judgeCount(q Quantity, p pair) (Gate, string) {
 	before, _ := q.values(p.old.measured())
 	after, _ := q.values(p.new.measured())
 	mean := func(values []float64) float64 { return sum(values) / float64(len(values)) }
-	text := fmt.Sprintf("%s: %.0f in %d rounds, before %.0f in %d", q.Title, sum(after), len(after), sum(before), len(before))
+	text := fmt.Sprintf("%s: %.0f in %d rounds, before %.0f in %d", q.Title, sum(after), len(after), sum(before),
+		len(before))
 	if mean(after) > mean(before) {
 		return Regressed, text
 	}

@@ -9,8 +9,9 @@ import (
 )
 
 var (
-	colGate = Column{Title: "gate", Left: true, How: "REGRESSION: worse by more than the threshold, and by more than noise, or " +
-		"spans are lost that were not. unknown: a change beyond the threshold is neither found nor excluded. ok: excluded."}
+	colGate = Column{Title: "gate", Left: true,
+		How: "REGRESSION: worse by more than the threshold, and by more than noise, or " +
+			"spans are lost that were not. unknown: a change beyond the threshold is neither found nor excluded. ok: excluded."}
 	colOld = Column{Title: "old", How: "median of the old result's rounds, with interval."}
 	colNew = Column{Title: "new", How: "median of the new result's rounds, with interval."}
 )
@@ -34,7 +35,8 @@ func compareDocument(old, new record.Record, c Compared, pairs []pair, s source,
 	confounders(c, say)
 	b := &builder{numbers: map[string]int{}}
 	b.changes(c, pairs)
-	b.begin("Every quantity compared", colArm, colQuantity, colBetter, colOther, colThis, colDelta, colInterval, colP, colN)
+	b.begin("Every quantity compared", colArm, colQuantity, colBetter, colOther, colThis, colDelta, colInterval, colP,
+		colN)
 	b.table().Detail = true
 	for _, p := range pairs {
 		b.allQuantities(p.old, p.new, s)
@@ -84,7 +86,8 @@ func (b *builder) changes(c Compared, pairs []pair) {
 		after, _ := one.Quantity.values(pairs[i].new.measured())
 		if one.Quantity.Exact {
 			none := Cell{Text: "-"}
-			cells = append(cells, fixed(sum(before), 0), fixed(sum(after), 0), text(exactDelta(sum(before), sum(after))), none, none, text("exact"))
+			cells = append(cells, fixed(sum(before), 0), fixed(sum(after), 0), text(exactDelta(sum(before), sum(after))), none,
+				none, text("exact"))
 		} else {
 			cells = append(cells, medianCell(before, one.Quantity.digits), medianCell(after, one.Quantity.digits))
 			cells = append(cells, b.differenceCells(one.Difference, true)...)

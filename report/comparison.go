@@ -47,7 +47,8 @@ func (b *builder) differenceCells(d stat.Difference, known bool) []Cell {
 
 // quantities compares every quantity of every arm with the first arm's.
 func (b *builder) quantities(r record.Record, all []arm, s source) {
-	b.begin("Every quantity compared", colArm, colQuantity, colBetter, colOther, colThis, colDelta, colInterval, colP, colN)
+	b.begin("Every quantity compared", colArm, colQuantity, colBetter, colOther, colThis, colDelta, colInterval, colP,
+		colN)
 	b.table().Detail = true
 	var base *arm
 	for _, a := range all {
@@ -83,12 +84,14 @@ func (b *builder) quantity(base, a arm, q Quantity, alpha float64) {
 	}
 	if q.Exact {
 		none := Cell{Text: "-"}
-		b.row(append(cells, fixed(sum(before), 0), fixed(sum(after), 0), text(exactDelta(sum(before), sum(after))), none, none,
+		b.row(append(cells, fixed(sum(before), 0), fixed(sum(after), 0), text(exactDelta(sum(before), sum(after))), none,
+			none,
 			text("exact"))...)
 		return
 	}
 	d := stat.Compare(before, after, alpha)
-	b.row(append(append(cells, summaryCell(before, q.digits), summaryCell(after, q.digits)), b.differenceCells(d, true)...)...)
+	b.row(append(append(cells, summaryCell(before, q.digits), summaryCell(after, q.digits)), b.differenceCells(d,
+		true)...)...)
 }
 
 func sum(values []float64) (total float64) {

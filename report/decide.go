@@ -105,7 +105,8 @@ func (d *Decision) limits(name string, runs []record.Run, limits map[string]Limi
 	for _, kind := range slices.Sorted(maps.Keys(before)) {
 		n := before[kind]
 		if 2*n >= len(runs) {
-			d.Obstacles = append(d.Obstacles, fmt.Sprintf("%s was held back by its %s in %d of %d rounds, before what is compared "+
+			d.Obstacles = append(d.Obstacles, fmt.Sprintf("%s was held back by its %s in %d of %d rounds, before what is "+
+				"compared "+
 				"could show what it can do", name, kind, n, len(runs)))
 		}
 	}

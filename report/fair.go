@@ -105,7 +105,8 @@ func factors() []factor {
 		{name: "read consistency", of: func(s side) string { return readConsistency(s.run) }},
 		{name: "commit-log sync", of: func(s side) string { return serverSetting(s.run, "commitlog_sync") }},
 		{name: "disk", of: func(s side) string { return serverSetting(s.run, "disk") }},
-		{name: "collector", of: func(s side) string { return programText(s.run.Collector.Program) }, treatment: spec.TreatCollector},
+		{name: "collector", of: func(s side) string { return programText(s.run.Collector.Program) },
+			treatment: spec.TreatCollector},
 		{name: "client", of: func(s side) string { return s.run.Client }, treatment: spec.TreatClient},
 		{name: "profile", of: func(s side) string { return string(s.run.Profile) }},
 		{name: "limits in force", of: func(s side) string { return strconv.FormatBool(s.run.LimitsInForce) }},
@@ -113,8 +114,10 @@ func factors() []factor {
 		{name: "load", of: func(s side) string { return loadText(s.run.Load) }},
 		{name: "host", of: func(s side) string { return hostText(s.record.Host) }},
 		{name: "version of the lab", of: func(s side) string { return s.record.Lab }},
-		{name: "CPUs that others used on the host", of: func(s side) string { return number(s.run.HostLoad) }, state: true, same: alike(othersApart)},
-		{name: "compactions pending at the end", of: func(s side) string { return backlog(s.run) }, state: true, same: alike(backlogApart)},
+		{name: "CPUs that others used on the host", of: func(s side) string { return number(s.run.HostLoad) }, state: true,
+			same: alike(othersApart)},
+		{name: "compactions pending at the end", of: func(s side) string { return backlog(s.run) }, state: true,
+			same: alike(backlogApart)},
 	}
 }
 
@@ -140,7 +143,8 @@ func fairness(old, new []side, treatment []string) Fairness {
 	if !f.Declared {
 		f.Treatment = inferred(old[0].run.Spec, new[0].run.Spec)
 	}
-	engines := slices.Contains(f.Treatment, spec.TreatEngine) && old[0].run.Spec.Backend.Engine != new[0].run.Spec.Backend.Engine
+	engines := slices.Contains(f.Treatment, spec.TreatEngine) &&
+		old[0].run.Spec.Backend.Engine != new[0].run.Spec.Backend.Engine
 	for _, one := range factors() {
 		if one.treatment != "" && slices.Contains(f.Treatment, one.treatment) {
 			continue
@@ -307,7 +311,8 @@ func serverSetting(run record.Run, name string) string {
 func programText(p record.Program) string { return strings.TrimSpace(p.Name + " " + p.Version) }
 
 func loadText(l spec.Load) string {
-	return fmt.Sprintf("%d workers, 1+%d spans, %d tags, %d s after %d s, %d services, %d values, %d resource attributes, "+
+	return fmt.Sprintf("%d workers, 1+%d spans, %d tags, %d s after %d s, %d services, %d values, "+
+		"%d resource attributes, "+
 		"deadline %d s", l.Concurrency, l.SpansCount, l.TagsCount, l.DurationS, l.WarmupS, l.Services, l.TagValues,
 		l.ResourceAttributes, l.RequestTimeoutS)
 }
@@ -325,7 +330,7 @@ func backlog(run record.Run) string {
 }
 
 // personal matches settings that are every run's own: addresses, ports, folders, keyspaces.
-var personal = regexp.MustCompile(`(?i)(keyspace|servers|port$|endpoint|hosts?$|dir|directory|_port|\.key|\.value|config$)`)
+var personal = regexp.MustCompile(`(?i)(keyspace|servers|port$|endpoint|hosts?$|dir|_port|\.key|\.value|config$)`)
 
 // settingsDiffer lists settings of the collector in which two runs differ. Those of the storage
 // count only between stores that take the same.
@@ -338,7 +343,8 @@ func settingsDiffer(old, new record.Run) (differs []Confounder) {
 		case strings.Contains(key, ".receivers") && old.Client != new.Client:
 			return true
 		case !sameStore && (strings.Contains(key, "jaeger_storage.") || strings.Contains(key, "jaeger_query") ||
-			strings.Contains(key, "service.extensions") || strings.Contains(key, "CASSANDRA") || strings.Contains(key, "BADGER") ||
+			strings.Contains(key, "service.extensions") || strings.Contains(key, "CASSANDRA") || strings.Contains(key,
+			"BADGER") ||
 			strings.Contains(key, "SPAN_STORAGE")):
 			return true
 		}

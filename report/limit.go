@@ -230,7 +230,8 @@ func (s *suspects) database() {
 func (s *suspects) stalled(n record.Node) {
 	still, watched := s.series.standstill(SeriesKey{n.Name, "cpu"}, s.run.WindowS)
 	if watched > 0 && still >= stalledLong*watched {
-		s.name(LimitStalled, n.Name, fmt.Sprintf("%s used no CPU at all for %.0f of %.0f s of the window", n.Name, still, watched))
+		s.name(LimitStalled, n.Name, fmt.Sprintf("%s used no CPU at all for %.0f of %.0f s of the window", n.Name, still,
+			watched))
 	}
 }
 
@@ -265,7 +266,8 @@ func (s *suspects) writers() {
 		s.seen = append(s.seen, text+"; how many the collector can have is not known")
 		return
 	}
-	text = fmt.Sprintf("%.2f of at most %d writes in flight on average, %.1f ms each", *w.inFlight, *w.writers, *w.latencyMS)
+	text = fmt.Sprintf("%.2f of at most %d writes in flight on average, %.1f ms each", *w.inFlight, *w.writers,
+		*w.latencyMS)
 	if w.ceiling != nil {
 		text += fmt.Sprintf(", %.1f statements a span: at most %.0f spans/s", *s.run.WriteStatementsPerSpan, *w.ceiling)
 	}
@@ -306,7 +308,8 @@ func (s *suspects) queue() {
 			return
 		}
 		if engine := s.run.Spec.Backend.Engine; engine.Embedded() {
-			s.name(LimitLatency, "", text+fmt.Sprintf(" while the collector had CPU left: %s in it took writes no faster", engine))
+			s.name(LimitLatency, "", text+fmt.Sprintf(" while the collector had CPU left: %s in it took writes no faster",
+				engine))
 			return
 		}
 		s.name(LimitQueue, "", text)

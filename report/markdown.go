@@ -28,6 +28,22 @@ func Markdown(w io.Writer, doc Document, r record.Record) error {
 	return err
 }
 
+// MarkdownTables writes a document without a comparison behind it: title, notes and tables.
+func MarkdownTables(w io.Writer, doc Document) error {
+	m := &markdown{}
+	m.line("# %s", escape(doc.Title))
+	m.line("")
+	for _, note := range doc.Notes {
+		m.line("- %s", escape(note))
+	}
+	for _, t := range doc.Tables {
+		m.table(t)
+	}
+	m.how(doc)
+	_, err := w.Write(m.Bytes())
+	return err
+}
+
 // markdown is the text so far.
 type markdown struct{ bytes.Buffer }
 

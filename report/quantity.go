@@ -27,7 +27,8 @@ var (
 		Bench: "saved-spans", Better: stat.Higher, Value: asFloat(byCounter.value)}
 )
 
-var quantityMissing = count("missing", "missing", "missing-spans", plain(func(l record.Ledger) int64 { return l.Missing }))
+var quantityMissing = count("missing", "missing", "missing-spans",
+	plain(func(l record.Ledger) int64 { return l.Missing }))
 
 // count is a loss class of the ledger.
 func count(name, title, bench string, value func(record.Ledger) *int64) Quantity {
@@ -80,8 +81,9 @@ func Quantities(s source) []Quantity {
 			Better: stat.Higher, digits: 1, Value: per(pathCPU)},
 		{Name: "per_gb", Title: "per GB of the database's memory", Unit: "spans", Bench: "spans/GB",
 			Better: stat.Higher, digits: 1, Value: per(storeGB)},
-		{Name: "statements_per_span", Title: "CQL statements per span", Unit: "", Bench: "cql/span", Better: stat.Lower, digits: 2,
-			Value: func(run record.Run) *float64 { return run.WriteStatementsPerSpan }},
+		{Name: "statements_per_span", Title: "CQL statements per span", Unit: "", Bench: "cql/span", Better: stat.Lower,
+			digits: 2,
+			Value:  func(run record.Run) *float64 { return run.WriteStatementsPerSpan }},
 		quantityMissing,
 		count("refused", "refused", "refused-spans", plain(func(l record.Ledger) int64 { return l.Refused })),
 		count("unanswered", "unanswered", "unanswered-spans", plain(func(l record.Ledger) int64 { return l.Unanswered })),

@@ -54,7 +54,8 @@ func OfSeries(r record.Record, series map[string]Series) Document {
 
 // rounds shows what the headline's medians are made of, run by run.
 func (b *builder) rounds(r record.Record, s source) {
-	b.begin("Rounds", colArm, colRound, s.column, colPerSecond, colAcked, colMissing, colStoredAfterDrain, colDrain, colVerdict)
+	b.begin("Rounds", colArm, colRound, s.column, colPerSecond, colAcked, colMissing, colStoredAfterDrain, colDrain,
+		colVerdict)
 	for _, run := range r.Runs {
 		one := arm{name: run.Arm, runs: []record.Run{run}}
 		f := figures{b: b, runs: one.measured()}

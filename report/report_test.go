@@ -347,21 +347,23 @@ func TestRenderAgain(t *testing.T) {
 		r.Runs = append(r.Runs, run)
 	}
 	dir := saved(t, r)
-	var reports [2][]byte
+	var reports [3][]byte
+	quickest := time.Hour // the machine may be busy with something else
 	for i := range reports {
 		begin := time.Now()
 		if _, err := Render(dir); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(begin); took > time.Second {
-			t.Errorf("rendering %d runs took %s", len(r.Runs), took)
-		}
+		quickest = min(quickest, time.Since(begin))
 		var err error
 		if reports[i], err = os.ReadFile(filepath.Join(dir, FileName)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !bytes.Equal(reports[0], reports[1]) {
+	if quickest > time.Second {
+		t.Errorf("rendering %d runs took %s at best", len(r.Runs), quickest)
+	}
+	if !bytes.Equal(reports[0], reports[1]) || !bytes.Equal(reports[0], reports[2]) {
 		t.Error("rendering again changed the report")
 	}
 	if _, err := Render(t.TempDir()); err == nil || !strings.Contains(err.Error(), "record.json") {

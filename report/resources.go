@@ -129,7 +129,8 @@ func (b *builder) writes(r record.Record, rounds bool) {
 			writers = whole(int64(*w.writers))
 		}
 		const noLatency = "the collector has no counter of write latencies, or the drain did not end"
-		b.row(append(runCells(run, rounds), b.number(w.predicted, 1, "the client or the settings decide which tags are indexed"),
+		b.row(append(runCells(run, rounds), b.number(w.predicted, 1,
+			"the client or the settings decide which tags are indexed"),
 			b.number(run.WriteStatementsPerSpan, 1, noCQL), b.number(w.inFlight, 2, noLatency), writers,
 			b.number(w.latencyMS, 2, noLatency), b.number(w.ceiling, 0, noLatency))...)
 	}

@@ -151,7 +151,8 @@ func (v *verifier) unlisted(keep bool) {
 			v.note("%s has no checksum: its program was left up (LAB_KEEP)", path)
 			continue
 		}
-		v.problem("%s is in no list of checksums: it was added after the run, or nothing can say that it was not changed", path)
+		v.problem("%s is in no list of checksums: it was added after the run, or nothing can say that it was not changed",
+			path)
 	}
 }
 
