@@ -50,13 +50,13 @@ var (
 	colBase  = Column{Title: "against", Left: true, How: "the arm it is compared with: the first one."}
 	colDelta = Column{Title: "difference",
 		How: "of the medians, as a share of the other arm's; ~ is noise, ? has no share " +
-		"because the other is 0."}
+			"because the other is 0."}
 	colInterval = Column{Title: "interval",
 		How: "of the difference, from order statistics of all pairs of rounds; it holds " +
 			"0 exactly when the test finds nothing."}
 	colP = Column{Title: "p",
 		How: "how often rounds of one and the same arm would differ as much (Mann and Whitney's test, " +
-		"two-sided, no assumption on the distribution)."}
+			"two-sided, no assumption on the distribution)."}
 	colN       = Column{Title: "n", How: "rounds of each arm that are compared."}
 	colRanking = Column{Title: "winner", Left: true,
 		How: "named only when the difference is more than noise, nothing but the " +
