@@ -3,6 +3,7 @@ package stack
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,16 +23,29 @@ import (
 // realEnv runs real programs as plain processes, and skips where one is not built.
 func realEnv(t *testing.T, programs ...string) Env {
 	t.Helper()
-	catalog, err := setup.Find(t.Context(), spec.Process, nil)
+	return realEnvOn(t, spec.Process, programs...)
+}
+
+func realEnvOn(t *testing.T, where spec.Runtime, programs ...string) Env {
+	t.Helper()
+	if where == spec.Docker {
+		need.Docker(t)
+	}
+	catalog, err := setup.Find(t.Context(), where, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if absent := catalog.Missing(programs...); len(absent) > 0 {
 		t.Skipf("%s%s", need.Reason, absent[0].String())
 	}
-	runtime, err := node.NewProcess(context.Background(), node.ProcessOptions{
-		RunID: "stack-" + strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")), Dir: filepath.Join(t.TempDir(), "run"),
-	})
+	id := fmt.Sprintf("stack-%s-%d", strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")), os.Getpid())
+	var runtime node.Runtime
+	if where == spec.Docker {
+		runtime, err = node.NewDocker(context.Background(), node.DockerOptions{RunID: id, LogDir: t.TempDir()})
+	} else {
+		dir := filepath.Join(t.TempDir(), "run")
+		runtime, err = node.NewProcess(context.Background(), node.ProcessOptions{RunID: id, Dir: dir})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +186,17 @@ func TestIntegrationOwnCollector(t *testing.T) {
 // Real Prometheus and node-exporter: targets up before load, a last scrape, raw samples; and a
 // target that nobody serves stops the run with its error (cases 39, 41, 42).
 func TestIntegrationMonitor(t *testing.T) {
-	env := realEnv(t, programV2, programPrometheus, programExporter)
+	for _, where := range []spec.Runtime{spec.Process, spec.Docker} {
+		t.Run(string(where), func(t *testing.T) {
+			env := realEnvOn(t, where, programV2, programPrometheus, programExporter)
+			watchLoad(t, env)
+			refuseBlindness(t, env)
+		})
+	}
+}
+
+func watchLoad(t *testing.T, env Env) {
+	t.Helper()
 	a := arm(spec.Memory, "v2")
 	c, err := startOTLP(t, env, a, embeddedStore(t, a), "collector")
 	if err != nil {
@@ -212,6 +236,11 @@ func TestIntegrationMonitor(t *testing.T) {
 	if err := m.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
+	stop(c.Node)
+}
+
+func refuseBlindness(t *testing.T, env Env) {
+	t.Helper()
 	nobody := []Target{{Job: "load", Addr: "127.0.0.1:1"}}
 	blind, err := StartMonitor(t.Context(), env, MonitorAsk{Name: "blind", Targets: nobody})
 	if err != nil {
