@@ -116,7 +116,7 @@ func (d *Decision) limits(name string, runs []record.Run, limits map[string]Limi
 // collector and a store, the collector before a store.
 func (d *Decision) hidesTreatment(l Limit) bool {
 	treated := func(what string) bool { return slices.Contains(d.Fairness.Treatment, what) }
-	if l.Kind == LimitGenerator {
+	if l.Kind == LimitGenerator || l.Kind == LimitRate {
 		return (treated(spec.TreatEngine) || treated(spec.TreatCollector)) && !treated(spec.TreatClient)
 	}
 	return l.BeforeStore() && treated(spec.TreatEngine) && !treated(spec.TreatCollector)

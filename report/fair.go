@@ -311,9 +311,13 @@ func serverSetting(run record.Run, name string) string {
 func programText(p record.Program) string { return strings.TrimSpace(p.Name + " " + p.Version) }
 
 func loadText(l spec.Load) string {
-	return fmt.Sprintf("%d workers, 1+%d spans, %d tags, %d s after %d s, %d services, %d values, "+
+	rate := ""
+	if l.Rate != "" {
+		rate = " at " + l.Rate + " spans/s"
+	}
+	return fmt.Sprintf("%d workers%s, 1+%d spans, %d tags, %d s after %d s, %d services, %d values, "+
 		"%d resource attributes, "+
-		"deadline %d s", l.Concurrency, l.SpansCount, l.TagsCount, l.DurationS, l.WarmupS, l.Services, l.TagValues,
+		"deadline %d s", l.Concurrency, rate, l.SpansCount, l.TagsCount, l.DurationS, l.WarmupS, l.Services, l.TagValues,
 		l.ResourceAttributes, l.RequestTimeoutS)
 }
 

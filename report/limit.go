@@ -18,6 +18,7 @@ type LimitKind string
 const (
 	LimitMemory     LimitKind = "memory"           // the kernel killed for want of it
 	LimitGenerator  LimitKind = "generator"        // the load node had no CPU left
+	LimitRate       LimitKind = "offered rate"     // all that was offered was taken: more was not asked for
 	LimitCollector  LimitKind = "collector CPU"    // the collector had none left
 	LimitThrottling LimitKind = "throttling"       // a database node waited for its quota
 	LimitStalled    LimitKind = "stalled node"     // a database node used no CPU at all for long
@@ -61,7 +62,7 @@ func (l Limit) sentence() string {
 // run says nothing of it.
 func (l Limit) BeforeStore() bool {
 	switch l.Kind {
-	case LimitGenerator, LimitCollector, LimitWriters, LimitQueue:
+	case LimitGenerator, LimitRate, LimitCollector, LimitWriters, LimitQueue:
 		return true
 	}
 	return false
@@ -88,6 +89,7 @@ func LimitOf(host record.Host, run record.Run, series Series) Limit {
 	}
 	s := suspects{host: host, run: run, series: series, busyS: run.WindowS + float64(run.Load.WarmupS)}
 	s.memory()
+	s.pace()
 	s.nodes()
 	s.database()
 	s.machine()
@@ -126,6 +128,22 @@ func (s *suspects) memory() {
 	}
 }
 
+// pace takes what the load node says of itself: its timers and sockets know more than its CPU.
+func (s *suspects) pace() {
+	p := s.run.Sent.Pace
+	if p == nil {
+		return
+	}
+	switch p.Bound {
+	case record.GeneratorBound:
+		s.name(LimitGenerator, "", p.Why)
+	case record.RateReached:
+		s.name(LimitRate, "", p.Why)
+	default:
+		s.seen = append(s.seen, p.Why)
+	}
+}
+
 // limitsOf is what holds for a node: what was read back, or what was asked for.
 func limitsOf(n record.Node) spec.Limits {
 	if n.InForce != nil {
@@ -157,6 +175,10 @@ func (s *suspects) nodes() {
 			continue
 		}
 		text, full := s.cpuOf(n)
+		if full && kind == LimitGenerator && len(s.found) > 0 && s.found[len(s.found)-1].Kind == LimitGenerator {
+			s.found[len(s.found)-1].Evidence = append(s.found[len(s.found)-1].Evidence, text) // said already
+			continue
+		}
 		if full {
 			if kind == LimitCollector && s.run.Spec.Backend.Engine.Embedded() {
 				text += fmt.Sprintf("; %s runs inside it", s.run.Spec.Backend.Engine)

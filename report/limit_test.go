@@ -85,6 +85,16 @@ func TestEveryLimitIsNamed(t *testing.T) {
 		"nothing": {func(*record.Run) {}, nil, eightCPUs, LimitNotFound, "", "load used 0.10 of 1 CPUs"},
 		"generator pinned": {func(run *record.Run) { nodeOf(run, "load").CPUSeconds = ptr(9.8) }, nil, eightCPUs, LimitGenerator, "",
 			"load used 0.98 of 1 CPUs"},
+		"generator without CPU when it wanted it": {func(run *record.Run) {
+			run.Sent.Pace = &record.Pace{Bound: record.GeneratorBound, Why: "its timers ran 30 ms late"}
+			nodeOf(run, "load").CPUSeconds = ptr(9.8)
+		}, nil, eightCPUs, LimitGenerator, "", "30 ms late; load used 0.98 of 1 CPUs"},
+		"rate reached": {func(run *record.Run) {
+			run.Sent.Pace = &record.Pace{Bound: record.RateReached, Why: "99.9 % of the offered spans were begun"}
+		}, nil, eightCPUs, LimitRate, "", "offered spans"},
+		"target bound": {func(run *record.Run) {
+			run.Sent.Pace = &record.Pace{Bound: record.TargetBound, Why: "closed loop"}
+		}, nil, eightCPUs, LimitNotFound, "", "closed loop"},
 		"collector full": {func(run *record.Run) { nodeOf(run, "collector").CPUSeconds = ptr(9.5) }, nil, eightCPUs, LimitCollector, "", "0.95 of 1"},
 		"collector throttled": {func(run *record.Run) { nodeOf(run, "collector").ThrottledS = ptr(6.0) }, nil, eightCPUs, LimitCollector, "",
 			"throttled for 6.0 of 10.0 s"},
