@@ -24,8 +24,11 @@ import (
 	"jaegerlab/lab/trace"
 )
 
-// closeWithin bounds the tear-down, so that Ctrl-C ends a run within 15 s.
-const closeWithin = 9 * time.Second
+// The bounds of the tear-down: after Ctrl-C a run ends within 15 s; else a busy machine gets its time.
+const (
+	closeWithin = time.Minute
+	closeAtOnce = 9 * time.Second
+)
 
 // Stack is what a round has up; hooks get it to plant faults and defects.
 type Stack struct {
@@ -281,7 +284,11 @@ func (r *round) blame(ctx context.Context, err error) error {
 
 // close ends everything of the round, or leaves it up when the user asked for that.
 func (r *round) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
+	within := closeWithin
+	if ctx.Err() != nil {
+		within = closeAtOnce
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
 	if r.Cluster != nil {
 		r.Cluster.Close()

@@ -300,6 +300,6 @@ func removeNetwork(ctx context.Context, api *client.Client, name string) error {
 
 const (
 	removeBound  = 10 * time.Second
-	closeBound   = 30 * time.Second
-	networkBound = 5 * time.Second
+	closeBound   = 60 * time.Second
+	networkBound = 20 * time.Second // a busy daemon detaches endpoints late
 )
