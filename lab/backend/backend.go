@@ -26,6 +26,12 @@ type Env struct {
 	Runtime node.Runtime
 	Binary  func(program string) (node.Binary, error) // package setup: "cassandra", "scylla"
 	Say     func(format string, args ...any)          // progress: what is being waited for
+
+	// First, when set, is called once if a schema is better made while the first node is alone:
+	// in a Cassandra of several nodes a driver waits a gossip round, a second, for each of Jaeger's
+	// 17 statements. The next node starts when it has returned; its error ends the start. It may
+	// make stores; Check proves them on all nodes later. Backends that gain nothing don't call it.
+	First func(ctx context.Context, c Cluster) error
 }
 
 // Cluster is a running engine; for embedded engines it has no nodes.

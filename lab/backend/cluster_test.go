@@ -200,12 +200,23 @@ func TestNodesJoinOneAfterAnother(t *testing.T) {
 		}
 		return n, nil
 	}
-	cluster, err := cqlBackend{kind: cassandra{}}.Start(t.Context(), Env{Runtime: runtime, Binary: imageBinary},
-		anArm(spec.Cassandra, 2, 1))
+	alone := ""
+	env := Env{Runtime: runtime, Binary: imageBinary, First: func(_ context.Context, c Cluster) error {
+		alone = runtime.names()
+		options := c.Store("x").StorageV2(true)["cassandra"].(map[string]any)
+		if dc := options["schema"].(map[string]any)["datacenter"]; dc != "datacenter1" {
+			t.Errorf("the first node alone: data centre %q", dc)
+		}
+		return nil
+	}}
+	cluster, err := cqlBackend{kind: cassandra{}}.Start(t.Context(), env, anArm(spec.Cassandra, 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cluster.Close()
+	if alone != "cassandra-1" {
+		t.Errorf("First was called when %q had started", alone)
+	}
 	if got, want := runtime.names(), "cassandra-1 cassandra-2 cassandra-2"; got != want {
 		t.Errorf("started %q; want %q", got, want)
 	}
