@@ -12,8 +12,9 @@ import (
 // FileName is the report in a record's folder.
 const FileName = "report.md"
 
-// Render reads the record of a comparison, writes its report.md and bench.txt again and returns the document.
-// dir is anything record.Find resolves; nothing is read but the record and its runs' series.
+// Render reads the record of a comparison, writes its report.md, report.html and bench.txt again and
+// returns the document. dir is anything record.Find resolves; nothing is read but the record, its
+// runs' series and the ends of their logs.
 func Render(dir string) (Document, error) {
 	folder, err := record.Find(dir)
 	if err != nil {
@@ -23,11 +24,11 @@ func Render(dir string) (Document, error) {
 	if err != nil {
 		return Document{}, fmt.Errorf("render the report: %w", err)
 	}
-	doc, text, err := render(folder, r)
+	doc, files, err := render(folder, r)
 	if err != nil {
 		return doc, err
 	}
-	for name, data := range map[string][]byte{FileName: text, BenchName: Benchmarks(r)} {
+	for name, data := range files {
 		if err := record.WriteFile(filepath.Join(folder, name), data); err != nil {
 			return doc, err
 		}
@@ -41,12 +42,12 @@ func Files(dir string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, text, err := render(dir, r)
-	return map[string][]byte{FileName: text, BenchName: Benchmarks(r)}, err
+	_, files, err := render(dir, r)
+	return files, err
 }
 
-// render gives the document and the bytes of report.md.
-func render(folder string, r record.Record) (Document, []byte, error) {
+// render gives the document and every file of the report by its name.
+func render(folder string, r record.Record) (Document, map[string][]byte, error) {
 	series := map[string]Series{}
 	for _, run := range r.Runs {
 		one, err := ReadSeries(folder, run)
@@ -60,5 +61,9 @@ func render(folder string, r record.Record) (Document, []byte, error) {
 	if err := Markdown(&text, doc, r); err != nil {
 		return doc, nil, fmt.Errorf("render the report: %w", err)
 	}
-	return doc, text.Bytes(), nil
+	page, err := htmlBytes(folder, doc, r, series)
+	if err != nil {
+		return doc, nil, fmt.Errorf("render the report: %w", err)
+	}
+	return doc, map[string][]byte{FileName: text.Bytes(), HTMLName: page, BenchName: Benchmarks(r)}, nil
 }

@@ -1,0 +1,148 @@
+package report
+
+import (
+	_ "embed" // the page's template, style and script
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"jaegerlab/lab/record"
+)
+
+// HTMLName is the page in a record's folder.
+const HTMLName = "report.html"
+
+//go:embed page/report.html.tmpl
+var pageTemplate string
+
+//go:embed page/report.css
+var pageStyle template.CSS
+
+//go:embed page/report.js
+var pageScript template.JS
+
+// HTML writes the comparison as one page that needs no network: the document's first lines and
+// tables, charts of what the record and its series hold, and what the figures rest on. series are
+// by the runs' folders, tails the last lines of logs by their path; both may be nil. All foreign
+// text is escaped for its place by html/template.
+func HTML(w io.Writer, doc Document, r record.Record, series map[string]Series, tails map[string]string) error {
+	parsed, err := template.New("report").Funcs(pageFunctions).Parse(pageTemplate)
+	if err != nil {
+		return fmt.Errorf("render the page: %w", err)
+	}
+	if err := parsed.Execute(w, pageOf(doc, r, series, tails)); err != nil {
+		return fmt.Errorf("render the page: %w", err)
+	}
+	return nil
+}
+
+var pageFunctions = template.FuncMap{
+	"lines": func(s string) []string { return strings.Split(s, "\n") },
+	"add":   func(a, b float64) float64 { return a + b },
+}
+
+// htmlPage is what the template shows, in its order.
+type htmlPage struct {
+	Style    template.CSS
+	Script   template.JS
+	Title    string
+	Complete bool
+	Badges   []badge
+	Notes    []string
+	Bars     *barChart
+	Curves   []curveChart
+	Flows    []flow
+	Runs     []runCharts
+	Tables   []Table
+	Details  []Table
+	Facts    []factList
+	Settings []codeBlock
+	Tails    []codeBlock
+	Errors   []codeBlock
+	How      []Column
+}
+
+// badge is one arm's verdict, at the top.
+type badge struct {
+	Arm, Verdict, Text string
+}
+
+type factList struct {
+	Title string
+	Items []fact
+}
+
+type fact struct{ Name, Value string }
+
+type codeBlock struct{ Title, Text string }
+
+func pageOf(doc Document, r record.Record, series map[string]Series, tails map[string]string) htmlPage {
+	all := arms(r)
+	s := pickSource(all)
+	p := htmlPage{
+		Style: pageStyle, Script: pageScript, Title: doc.Title, Complete: r.Complete, Notes: doc.Notes,
+		Badges: badges(all), Bars: barsOf(all, s), Curves: curvesOf(all), Flows: flowsOf(all),
+		Facts: facts(r), Settings: settingBlocks(r), Tails: tailBlocks(r, tails), Errors: errorBlocks(r),
+	}
+	for _, run := range r.Runs {
+		if charts, ok := chartsOf(run, series[run.Folder]); ok {
+			p.Runs = append(p.Runs, charts)
+		}
+	}
+	seen := map[string]bool{}
+	for _, t := range doc.Tables {
+		if t.Detail {
+			p.Details = append(p.Details, t)
+		} else {
+			p.Tables = append(p.Tables, t)
+		}
+		for _, c := range t.Columns {
+			if c.How != "" && !seen[c.Name()+c.How] {
+				seen[c.Name()+c.How] = true
+				p.How = append(p.How, c)
+			}
+		}
+	}
+	return p
+}
+
+// badges say each arm's worst verdict with the number that decides it.
+func badges(all []arm) (list []badge) {
+	for _, a := range all {
+		b := badge{Arm: clean(a.name)}
+		if a.asked().Engine.StandIn {
+			b.Arm += " (STAND-IN)"
+		}
+		words := map[string]int{}
+		missing := int64(0)
+		for _, run := range a.runs {
+			word := string(run.Verdict)
+			if !measured(run) {
+				word = "incomplete"
+			}
+			words[word]++
+			missing += run.Ledger.Missing
+		}
+		for _, word := range []string{"incomplete", string(record.Lossy), string(record.Unknown), string(record.Whole)} {
+			if words[word] > 0 && b.Verdict == "" {
+				b.Verdict = word
+			}
+		}
+		switch {
+		case b.Verdict == string(record.Whole):
+			b.Text = "nothing that was acked is missing"
+		case b.Verdict == string(record.Lossy):
+			b.Text = fmt.Sprintf("%s acked spans are missing", whole(missing).Text)
+		case b.Verdict == string(record.Unknown):
+			b.Text = "it can't be told whether anything is missing"
+		default:
+			b.Text = "not measured to the end"
+		}
+		if len(a.runs) > 1 {
+			b.Text += fmt.Sprintf(" (%d of %d rounds %s)", words[b.Verdict], len(a.runs), b.Verdict)
+		}
+		list = append(list, b)
+	}
+	return list
+}
