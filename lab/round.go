@@ -165,24 +165,33 @@ func (r *round) start(ctx context.Context) error {
 	return nil
 }
 
-// startStore starts the cluster, has the schema made and proves the store empty.
+// startStore starts the cluster, has the schema made once, by the one owner, as soon as the backend
+// says that it is cheapest, and proves the store empty.
 func (r *round) startStore(ctx context.Context) error {
 	engine, err := backend.For(r.arm.Backend.Engine)
 	if err != nil {
 		return err
 	}
-	env := backend.Env{Runtime: r.Runtime, Binary: r.catalog.Binary, Say: r.Console.Live}
+	made := false
+	makeSchema := func(ctx context.Context, cluster backend.Cluster) error {
+		made = true
+		return stack.CreateSchema(ctx, r.stackEnv(), stack.Ask{
+			Arm: r.arm, Store: cluster.Store(keyspace(r.Numbering.Run)), Limits: r.limits(spec.CollectorHost), Name: "schema",
+		})
+	}
+	env := backend.Env{Runtime: r.Runtime, Binary: r.catalog.Binary, Say: r.Console.Live, First: makeSchema}
 	if r.Cluster, err = engine.Start(ctx, env, r.arm); err != nil {
 		return err
 	}
 	if r.run.Engine, err = r.Cluster.Engine(ctx); err != nil {
 		return err
 	}
-	r.Store = r.Cluster.Store(keyspace(r.Numbering.Run))
-	schema := stack.Ask{Arm: r.arm, Store: r.Store, Limits: r.limits(spec.CollectorHost), Name: "schema"}
-	if err := stack.CreateSchema(ctx, r.stackEnv(), schema); err != nil {
-		return err
+	if !made {
+		if err := makeSchema(ctx, r.Cluster); err != nil {
+			return err
+		}
 	}
+	r.Store = r.Cluster.Store(keyspace(r.Numbering.Run))
 	r.run.Engine.Replication, err = r.Store.Check(ctx)
 	return err
 }
