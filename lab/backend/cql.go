@@ -22,6 +22,11 @@ const (
 // system.peers and events say about addresses counts inside the cluster's network only, so
 // look-up of hosts and events are off, and any other host is filtered out.
 func openSession(ctx context.Context, addr string) (*gocql.Session, error) {
+	return openSessionWith(ctx, addr, func(*gocql.ClusterConfig) error { return nil })
+}
+
+// openSessionWith is openSession with settings of its own, such as TLS and credentials.
+func openSessionWith(ctx context.Context, addr string, set func(*gocql.ClusterConfig) error) (*gocql.Session, error) {
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s over CQL: %w", addr, err)
@@ -48,6 +53,9 @@ func openSession(ctx context.Context, addr string) (*gocql.Session, error) {
 	config.Consistency = gocql.One
 	config.PageSize = pageRows
 	config.Logger = silent{}
+	if err := set(config); err != nil {
+		return nil, fmt.Errorf("connect to %s over CQL: %w", addr, err)
+	}
 
 	ctx, cancel := context.WithTimeout(ctx, sessionWithin)
 	defer cancel()
