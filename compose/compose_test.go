@@ -108,3 +108,27 @@ func TestNoPortTwice(t *testing.T) {
 		}
 	}
 }
+
+// TestTarget: the example of a target is the Cassandra stack, at the ports where it is by default.
+func TestTarget(t *testing.T) {
+	target, err := spec.ReadTarget("target.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if elsewhere := target.Elsewhere(); len(elsewhere) > 0 || target.CQL.Keyspace != Keyspace {
+		t.Errorf("keyspace %s, endpoints elsewhere %v", target.CQL.Keyspace, elsewhere)
+	}
+	f := read(t, "cassandra.yaml")
+	for _, addr := range append([]string{target.Collector.Metrics, target.Collector.Ingest["otlp-grpc"],
+		target.Collector.Ingest["thrift-http"]}, target.CQL.Hosts...) {
+		published := false
+		for _, s := range f.Services {
+			for _, port := range s.Ports {
+				published = published || strings.Contains(port, ":-"+strings.TrimPrefix(addr, "127.0.0.1:")+"}")
+			}
+		}
+		if !published {
+			t.Errorf("no service is at %s", addr)
+		}
+	}
+}
