@@ -45,6 +45,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	root.AddCommand(doctorCommand(), setupCommand(), imagesCommand(), settingsCommand(), loadCommand(), reportCommand(), compareCommand(),
 		verifyCommand(), cleanCommand(),
 		composeCommand(), resourcesCommand(), awaitCommand())
+	root.AddCommand(benchCommands()...)
 	return root.ExecuteContext(ctx)
 }
 

@@ -46,6 +46,7 @@ type Config struct {
 	Phase     trace.Phase
 	Worker    uint32
 	Timeout   time.Duration // deadline of a request, retries included
+	Frozen    bool          // send the same bytes again and again: the ceiling in benchmarks, never a load
 
 	// Report is told what became of each request, once; clients with a queue of their own call it
 	// from another goroutine.

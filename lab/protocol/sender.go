@@ -46,7 +46,9 @@ func (s *sender) Send(ctx context.Context, work Work) {
 		if ctx.Err() != nil {
 			return
 		}
-		p.fill(s.config.Numbering, s.config.Phase, s.config.Worker, first+uint64(p.from), work.StartUS+int64(p.from))
+		if !s.config.Frozen || s.totals.Requests == 0 {
+			p.fill(s.config.Numbering, s.config.Phase, s.config.Worker, first+uint64(p.from), work.StartUS+int64(p.from))
+		}
 		s.send(ctx, p.template, first+uint64(p.from), work.Intended)
 	}
 }

@@ -17,7 +17,7 @@ func TestPinsAgreeWithGoMod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range programs {
+	for _, p := range slices.Concat(programs, peers) {
 		if p.module == "" {
 			continue
 		}

@@ -37,14 +37,18 @@ var rooms = map[string][]string{
 	"lab/fault":   with(vocabulary, "lab/node"),
 	"lab/ledger":  {"lab/trace", "lab/record"},
 
+	"lab/exporter": {},
+
 	"lab":         with(vocabulary, "lab/node", "lab/protocol", "lab/setup", "lab/backend", "lab/stack", "lab/load", "lab/observe", "lab/fault", "lab/ledger"),
 	"report":      with(vocabulary, "report/stat"),
 	"report/stat": {},
 	// verify reads metrics pages and cgroup reads as observe does; no database, no container.
 	"report/verify": with(vocabulary, "lab/ledger", "lab/observe", "lab/node", "report", "report/stat"),
-	"experiments":   with(vocabulary, "lab", "report"),
-	"grafana":       {"lab/backend", "lab/load", "lab/observe"}, // for the names of metrics
-	"lab/tidy":      {},
+	"experiments":   with(vocabulary, "lab", "report", "bench"),
+	// bench measures the lab's own parts and their peers; it stands beside the flow.
+	"bench":    with(vocabulary, "lab/node", "lab/protocol", "lab/load", "lab/setup", "lab/exporter", "report"),
+	"grafana":  {"lab/backend", "lab/load", "lab/observe"}, // for the names of metrics
+	"lab/tidy": {},
 
 	"compose":           with(vocabulary, "lab/node", "lab/protocol", "lab/setup", "lab/backend", "lab/stack", "lab/load"),
 	"compose/images":    {},

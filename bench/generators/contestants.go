@@ -1,0 +1,216 @@
+package generators
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"jaegerlab/lab/load"
+	"jaegerlab/lab/setup"
+	"jaegerlab/lab/spec"
+	"jaegerlab/lab/trace"
+)
+
+// contestant is one generator.
+type contestant struct {
+	name string
+	http bool // it sends OTLP over HTTP
+	// start starts it for a black hole at addr; it sends for at least so long.
+	start func(ctx context.Context, addr string, long time.Duration) (*running, error)
+}
+
+// running is a started generator.
+type running struct {
+	pid  int
+	done chan struct{}
+	exit error
+	log  *tailBuffer
+	stop func()
+	end  func() (figures map[string]float64, err error) // ends it, and what it said itself
+}
+
+func (r *running) tail() string { return strings.TrimSpace(r.log.String()) }
+
+// contestants builds the peers and lists everyone in the order of the table.
+func contestants(ctx context.Context, o Options) (all []contestant, settings map[string]string, err error) {
+	tracegen, tracegenV, err := setup.Peer(ctx, setup.Tracegen, o.Say)
+	if err != nil {
+		return nil, nil, err
+	}
+	telemetrygen, telemetrygenV, err := setup.Peer(ctx, setup.Telemetrygen, o.Say)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, traces := range []int{1, 10, 100} {
+		all = append(all, labNode(o.Self, "otlp-grpc", traces))
+	}
+	all = append(all, bare(o.Self, "otlp-grpc", 100, true), bare(o.Self, "otlp-grpc", 100, false))
+	all = append(all, tracegenOver(tracegen, "otlp-grpc"), telemetrygenGRPC(telemetrygen))
+	all = append(all, labNode(o.Self, "otlp-http", 100), tracegenOver(tracegen, "otlp-http"))
+	return all, map[string]string{"tracegen": tracegenV, "telemetrygen": telemetrygenV,
+		"tracegen flags":     strings.Join(tracegenFlags("otlp-grpc", time.Minute), " "),
+		"telemetrygen flags": strings.Join(telemetrygenFlags("ADDR", time.Minute), " ")}, nil
+}
+
+// Load is the work of one generator of the lab.
+func Load(traces int) spec.Load {
+	return spec.Load{Concurrency: workers, SpansCount: children, TagsCount: tags, DurationS: 1, Services: 1, TagValues: 1,
+		RequestTimeoutS: 30, TracesPerRequest: traces, MaxRequestSpans: traces * width}
+}
+
+// labNode is the whole load node, with its outcomes, histograms and metrics, as every run uses it.
+func labNode(self, client string, traces int) contestant {
+	name := fmt.Sprintf("lab/%s/traces=%d", client, traces)
+	return contestant{name: name, http: client == "otlp-http", start: func(ctx context.Context, addr string, long time.Duration) (*running, error) {
+		control, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		r, err := spawn(ctx, nil, self, "load", "--listen", control)
+		if err != nil {
+			return nil, err
+		}
+		remote := load.Remote{Addr: control}
+		deadline := time.Now().Add(30 * time.Second)
+		for remote.Healthy(ctx) != nil {
+			if err := pause(ctx, 10*time.Millisecond, r); err != nil || time.Now().After(deadline) {
+				r.stop()
+				return nil, fmt.Errorf("wait for the load node at %s: %w; its output ends: %s", control, err, r.tail())
+			}
+		}
+		job := load.Job{Numbering: trace.New(1, children), Load: Load(traces), Seed: 1, Client: client, Target: addr}
+		job.Load.DurationS = int(long/time.Second) + 30
+		if err := remote.Start(ctx, job); err != nil {
+			r.stop()
+			return nil, err
+		}
+		r.end = func() (map[string]float64, error) {
+			defer r.stop()
+			p, err := remote.Progress(context.WithoutCancel(ctx))
+			if err == nil && (p.Refused > 0 || p.Unanswered > 0) {
+				err = fmt.Errorf("%d spans refused, %d unanswered by the black hole", p.Refused, p.Unanswered)
+			}
+			return nil, err
+		}
+		return r, nil
+	}}
+}
+
+// bare sends without a load node around it: patched, or the same bytes again and again.
+func bare(self, client string, traces int, patch bool) contestant {
+	name := fmt.Sprintf("ceiling/%s/traces=%d", client, traces)
+	if patch {
+		name = fmt.Sprintf("bare/%s/traces=%d", client, traces)
+	}
+	return contestant{name: name, start: func(ctx context.Context, addr string, _ time.Duration) (*running, error) {
+		r, err := spawn(ctx, nil, self, "bench-send", "--client", client, "--target", addr,
+			fmt.Sprintf("--traces=%d", traces), fmt.Sprintf("--patch=%v", patch))
+		if err != nil {
+			return nil, err
+		}
+		r.end = func() (map[string]float64, error) {
+			r.stop()
+			var said Figures
+			if err := json.Unmarshal([]byte(r.tail()), &said); err != nil {
+				return nil, fmt.Errorf("read its figures from %q: %w", r.tail(), err)
+			}
+			return map[string]float64{allocs: said.AllocsPerRequest}, nil
+		}
+		return r, nil
+	}}
+}
+
+func tracegenFlags(exporter string, long time.Duration) []string {
+	return []string{"-trace-exporter", exporter, "-workers", fmt.Sprint(workers), "-spans", fmt.Sprint(children),
+		"-attrs", fmt.Sprint(tags), "-pause", "0", "-duration", long.String()}
+}
+
+func tracegenOver(path, exporter string) contestant {
+	return contestant{name: "tracegen/" + exporter, http: exporter == "otlp-http",
+		start: func(ctx context.Context, addr string, long time.Duration) (*running, error) {
+			env := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + addr}
+			return spawn(ctx, env, path, tracegenFlags(exporter, long+time.Minute)...)
+		}}
+}
+
+func telemetrygenFlags(addr string, long time.Duration) []string {
+	flags := []string{"traces", "--otlp-insecure", "--otlp-endpoint", addr, "--workers", fmt.Sprint(workers), "--rate", "0",
+		"--duration", long.String(), "--child-spans", fmt.Sprint(children)}
+	for tag := range tags {
+		flags = append(flags, "--telemetry-attributes", fmt.Sprintf(`tag-%d="value-%d"`, tag, tag))
+	}
+	return flags
+}
+
+func telemetrygenGRPC(path string) contestant {
+	return contestant{name: "telemetrygen/otlp-grpc", start: func(ctx context.Context, addr string, long time.Duration) (*running, error) {
+		return spawn(ctx, nil, path, telemetrygenFlags(addr, long+time.Minute)...)
+	}}
+}
+
+// spawn starts a program whose output is kept, and ends it when asked: first politely.
+func spawn(ctx context.Context, env []string, path string, args ...string) (*running, error) {
+	command := exec.CommandContext(ctx, path, args...)
+	command.Env = append(os.Environ(), env...)
+	r := &running{done: make(chan struct{}), log: &tailBuffer{}}
+	command.Stdout, command.Stderr = r.log, r.log
+	command.WaitDelay = time.Second
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", path, err)
+	}
+	r.pid = command.Process.Pid
+	go func() { r.exit = command.Wait(); close(r.done) }()
+	r.stop = func() {
+		_ = command.Process.Signal(os.Interrupt)
+		select {
+		case <-r.done:
+		case <-time.After(5 * time.Second):
+			_ = command.Process.Kill()
+			<-r.done
+		}
+	}
+	r.end = func() (map[string]float64, error) { r.stop(); return nil, nil }
+	return r, nil
+}
+
+func freePort() (string, error) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	defer listener.Close()
+	return listener.Addr().String(), nil
+}
+
+// tailBuffer keeps the end of an output.
+type tailBuffer struct {
+	mu    sync.Mutex
+	bytes bytes.Buffer
+}
+
+const tailBytes = 4 << 10
+
+// Write implements io.Writer.
+func (t *tailBuffer) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.bytes.Write(p)
+	if over := t.bytes.Len() - tailBytes; over > 0 {
+		t.bytes.Next(over)
+	}
+	return len(p), nil
+}
+
+// String is the end of the output.
+func (t *tailBuffer) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.bytes.String()
+}

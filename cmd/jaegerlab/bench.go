@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"jaegerlab/bench/generators"
+)
+
+// benchCommands are the benchmark of generators and the program of one of its contestants.
+func benchCommands() []*cobra.Command {
+	return []*cobra.Command{benchLoadCommand(), benchSendCommand()}
+}
+
+func benchLoadCommand() *cobra.Command {
+	o := generators.Options{}
+	cmd := &cobra.Command{
+		Use:   "bench-load",
+		Short: "measure the lab's span generator, its ceiling, tracegen and telemetrygen against one black hole",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Rounds < 1 || o.Each < 100*time.Millisecond {
+				return fmt.Errorf("measure generators: --rounds %d, --each %v; accepted: at least 1, at least 100ms", o.Rounds, o.Each)
+			}
+			self, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("measure generators: find this program: %w", err)
+			}
+			o.Self, o.Out, o.Say = self, cmd.OutOrStdout(), sayTo(cmd.ErrOrStderr())
+			if o.Results == "" {
+				o.Results = filepath.Join(".", "results")
+			}
+			return generators.Run(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().IntVar(&o.Rounds, "rounds", 3, "how often each generator is measured")
+	cmd.Flags().DurationVar(&o.Each, "each", 3*time.Second, "how long each time")
+	cmd.Flags().StringVar(&o.Results, "results", os.Getenv("LAB_RESULTS"), "folder of results")
+	return cmd
+}
+
+func benchSendCommand() *cobra.Command {
+	var client, target string
+	var traces int
+	var patch bool
+	cmd := &cobra.Command{
+		Use: "bench-send", Hidden: true, Args: cobra.NoArgs,
+		Short: "send until interrupted, without a load node: a contestant of bench-load",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return generators.Send(cmd.Context(), client, target, traces, patch, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringVar(&client, "client", "otlp-grpc", "how spans are sent")
+	cmd.Flags().StringVar(&target, "target", "127.0.0.1:4317", "host:port of the black hole")
+	cmd.Flags().IntVar(&traces, "traces", 1, "traces per request")
+	cmd.Flags().BoolVar(&patch, "patch", true, "patch ids and times; without, the same bytes are sent again")
+	return cmd
+}
