@@ -44,17 +44,17 @@ func TestIntegrationBattery(t *testing.T) {
 	} {
 		t.Run(string(c.runtime)+"/"+c.backend, func(t *testing.T) {
 			a := arm(t, c.backend)
-			cluster, env := start(t, c.runtime, a, c.programs...)
+			cluster, env, store := start(t, c.runtime, a, "battery", c.programs...)
 			if a.Backend.Engine.Embedded() {
-				embeddedBattery(t, cluster, env, a)
+				embeddedBattery(t, store, env, a)
 				return
 			}
-			cqlBattery(t, cluster, env, a)
+			cqlBattery(t, cluster, store, env, a)
 		})
 	}
 }
 
-func cqlBattery(t *testing.T, cluster backend.Cluster, env backend.Env, a spec.Arm) {
+func cqlBattery(t *testing.T, cluster backend.Cluster, store backend.Store, env backend.Env, a spec.Arm) {
 	engine, err := cluster.Engine(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,6 @@ func cqlBattery(t *testing.T, cluster backend.Cluster, env backend.Env, a spec.A
 	if _, err := cluster.Store("missing").Check(t.Context()); err == nil {
 		t.Error("a keyspace that is not there passes the check")
 	}
-	store := makeStore(t, cluster, env, a, "battery")
 	table := filler{session: connect(t, cluster.Nodes()[0]), table: "battery.traces", numbering: trace.New(4711, 10)}
 	before := movement(t, store)
 	table.fill(t, batteryTraces)
@@ -104,7 +103,11 @@ func cqlBattery(t *testing.T, cluster backend.Cluster, env backend.Env, a spec.A
 
 // lonely kills the last node: what is read then is read at ONE, and absent is unknown.
 func lonely(t *testing.T, cluster backend.Cluster, env backend.Env, a spec.Arm) {
-	store := makeStore(t, cluster, env, a, "lonely")
+	store := cluster.Store("lonely")
+	if err := createSchema(t.Context(), store, env, a, "lonely"); err != nil {
+		t.Fatal(err)
+	}
+	check(t, store)
 	table := filler{session: connect(t, cluster.Nodes()[0]), table: "lonely.traces", numbering: trace.New(4712, 10)}
 	table.fill(t, batteryTraces)
 	last := cluster.Nodes()[len(cluster.Nodes())-1]
@@ -209,13 +212,12 @@ func sameIDs(t *testing.T, what string, got, want []trace.ID) {
 }
 
 // embeddedBattery sends traces to a collector and reads them back through its query API.
-func embeddedBattery(t *testing.T, cluster backend.Cluster, env backend.Env, a spec.Arm) {
+func embeddedBattery(t *testing.T, store backend.Store, env backend.Env, a spec.Arm) {
 	ctx := t.Context()
 	client, err := protocol.Get(a.Client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := makeStore(t, cluster, env, a, "battery")
 	collector, err := stack.StartCollector(ctx, stack.Env{Runtime: env.Runtime, Binary: env.Binary, Say: env.Say},
 		stack.Ask{Arm: a, Store: store, Protocol: client, Name: "collector"})
 	if err != nil {

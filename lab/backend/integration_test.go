@@ -53,14 +53,20 @@ func binaries(t testing.TB, runtime spec.Runtime, programs ...string) func(strin
 	return find
 }
 
-// start brings a backend up in its own runtime, which ends with the test.
-func start(t testing.TB, runtime spec.Runtime, arm spec.Arm, programs ...string) (backend.Cluster, backend.Env) {
+// start brings a backend up in its own runtime, which ends with the test, with an empty store of
+// this name. The schema is made as a run does: by the pinned Jaeger, early where that saves time.
+func start(t testing.TB, runtime spec.Runtime, arm spec.Arm, name string, programs ...string,
+) (backend.Cluster, backend.Env, backend.Store) {
 	t.Helper()
 	if runtime == spec.Docker {
 		need.Docker(t)
 	}
-	find := binaries(t, runtime, programs...)
-	env := backend.Env{Runtime: newRuntime(t, runtime), Binary: find, Say: t.Logf}
+	env := backend.Env{Binary: binaries(t, runtime, programs...), Runtime: newRuntime(t, runtime), Say: t.Logf}
+	made := false
+	env.First = func(ctx context.Context, c backend.Cluster) error {
+		made = true
+		return createSchema(ctx, c.Store(name), env, arm, name)
+	}
 	engine, err := backend.For(arm.Backend.Engine)
 	if err != nil {
 		t.Fatal(err)
@@ -71,8 +77,31 @@ func start(t testing.TB, runtime spec.Runtime, arm spec.Arm, programs ...string)
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
-	t.Logf("%s: ready after %.1f s", arm.Backend, time.Since(began).Seconds())
-	return cluster, env
+	t.Logf("%s: ready after %.1f s, with its schema %v", arm.Backend, time.Since(began).Seconds(), made)
+	store := cluster.Store(name)
+	if !made {
+		err = createSchema(t.Context(), store, env, arm, name)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, store)
+	t.Logf("%s: ready for load after %.1f s", arm.Backend, time.Since(began).Seconds())
+	return cluster, env, store
+}
+
+func createSchema(ctx context.Context, store backend.Store, env backend.Env, arm spec.Arm, name string) error {
+	return stack.CreateSchema(ctx, stack.Env{Runtime: env.Runtime, Binary: env.Binary, Say: env.Say},
+		stack.Ask{Arm: arm, Store: store, Name: "schema-" + name})
+}
+
+func check(t testing.TB, store backend.Store) {
+	t.Helper()
+	replication, err := store.Check(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("replication: %s", replication)
 }
 
 func newRuntime(t testing.TB, name spec.Runtime) node.Runtime {
@@ -111,22 +140,4 @@ func arm(t testing.TB, text string) spec.Arm {
 		t.Fatalf("no backend %q in this test", text)
 	}
 	return spec.Arm{Backend: b, Collector: "v2", Client: "otlp-grpc", Profile: spec.T2, Replication: 1}
-}
-
-// makeStore has the schema created by the pinned Jaeger, as a run does, and proves it.
-func makeStore(t testing.TB, cluster backend.Cluster, env backend.Env, arm spec.Arm, name string) backend.Store {
-	t.Helper()
-	store := cluster.Store(name)
-	began := time.Now()
-	err := stack.CreateSchema(t.Context(), stack.Env{Runtime: env.Runtime, Binary: env.Binary, Say: env.Say},
-		stack.Ask{Arm: arm, Store: store, Name: "schema-" + name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	replication, err := store.Check(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%s: schema after %.1f s, %s", name, time.Since(began).Seconds(), replication)
-	return store
 }

@@ -19,8 +19,7 @@ const speedTraces = 5000
 // cluster, in turn, at the same consistency. An operation is one of each.
 func BenchmarkIntegrationReadBack(b *testing.B) {
 	a := arm(b, "cassandra:2")
-	cluster, env := start(b, spec.Process, a, setup.Cassandra, setup.Jaeger)
-	store := makeStore(b, cluster, env, a, "speed")
+	cluster, _, store := start(b, spec.Process, a, "speed", setup.Cassandra, setup.Jaeger)
 	table := filler{session: connect(b, cluster.Nodes()[0]), table: "speed.traces", numbering: trace.New(42, 10)}
 	began := time.Now()
 	table.fill(b, speedTraces)
