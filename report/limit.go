@@ -91,9 +91,10 @@ func LimitOf(host record.Host, run record.Run, series Series) Limit {
 	s.memory()
 	s.pace()
 	s.nodes()
+	s.writers(true)
 	s.database()
 	s.machine()
-	s.writers()
+	s.writers(false)
 	s.queue()
 	if len(s.found) == 0 {
 		return Limit{Kind: LimitNotFound, Evidence: s.seen}
@@ -277,10 +278,12 @@ func (s *suspects) machine() {
 }
 
 // writers compares writes in flight with how many the collector can have: Little's law, writes in
-// flight = time that all writes took together / time in which they were made.
-func (s *suspects) writers() {
+// flight = time that all writes took together / time in which they were made. Few writers that are
+// all busy come before a busy database: one write after another leaves most of it idle between them,
+// and a node with a small quota is throttled all the same.
+func (s *suspects) writers(few bool) {
 	w := writesOf(s.run)
-	if w.inFlight == nil {
+	if w.inFlight == nil || few != (w.writers != nil && *w.writers < fewWriters) {
 		return
 	}
 	text := fmt.Sprintf("%.2f statements in flight on average, %.1f ms each", *w.inFlight, *w.latencyMS)
@@ -296,7 +299,7 @@ func (s *suspects) writers() {
 	switch {
 	case *w.inFlight < writersBusy*float64(*w.writers):
 		s.seen = append(s.seen, text)
-	case *w.writers < fewWriters || *w.latencyMS < slowWriteMS:
+	case few || *w.latencyMS < slowWriteMS:
 		s.name(LimitWriters, "", text)
 	default:
 		s.name(LimitLatency, "", text)

@@ -114,6 +114,11 @@ func TestEveryLimitIsNamed(t *testing.T) {
 		"overcommitted": {func(run *record.Run) { run.Overcommitted = true }, nil, record.Host{CPUs: 1}, LimitHost, "", "0.92 of the machine's 1 CPUs"},
 		"one write in flight": {func(run *record.Run) { stock(run); setCounter(run, "write_latency_sum", 9.7) }, nil, eightCPUs, LimitWriters, "",
 			"0.97 of at most 1 writes in flight on average, 0.3 ms each, 15.0 statements a span: at most 206 spans/s"},
+		"one write in flight, node throttled": {func(run *record.Run) {
+			stock(run)
+			setCounter(run, "write_latency_sum", 9.8)
+			nodeOf(run, "cassandra-1").CPUSeconds, nodeOf(run, "cassandra-1").ThrottledS = ptr(5.0), ptr(9.0)
+		}, nil, eightCPUs, LimitWriters, "", "also throttling: cassandra-1"},
 		"many writers, quick": {func(run *record.Run) {
 			setCounter(run, "write_latency_sum", 480)
 			setCounter(run, "write_latency_count", 480_000)
@@ -200,5 +205,34 @@ func TestSeriesDecode(t *testing.T) {
 		if _, err := decodeSeries(strings.NewReader(bad)); err == nil {
 			t.Errorf("%q is taken for a series", bad)
 		}
+	}
+}
+
+// Real runs on one Cassandra node under half a CPU: Jaeger as shipped writes one span at a time, and
+// that is its limit; with fifty writers the node is.
+func TestLimitsOfRecordedRuns(t *testing.T) {
+	saved, err := ReadSaved("testdata/collectors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, run := range saved.Record.Runs {
+		if saved.Series[run.Folder] == nil {
+			t.Errorf("%s has no series", run.Folder)
+		}
+		want := LimitThrottling
+		if run.Spec.Collector == "v2-stock" {
+			want = LimitWriters
+		}
+		if got := LimitOf(saved.Record.Host, run, saved.Series[run.Folder]); got.Kind != want {
+			t.Errorf("%s, round %d: %s (%q), want %s", run.Arm, run.Round, got.Text(), got.Evidence, want)
+		}
+		if got := predictedStatements(run); got == nil || *run.WriteStatementsPerSpan < *got || *run.WriteStatementsPerSpan > *got*1.01 {
+			t.Errorf("%s: %v statements a span predicted, %v measured", run.Arm, got, *run.WriteStatementsPerSpan)
+		}
+		seen[run.Spec.Collector]++
+	}
+	if seen["v2-stock"] == 0 || seen["v2"] == 0 {
+		t.Errorf("recorded runs: %v", seen)
 	}
 }

@@ -341,7 +341,7 @@ func TestColumnsExplainThemselves(t *testing.T) {
 // Rendering again needs the record alone, gives the same bytes, and takes well under a second.
 func TestRenderAgain(t *testing.T) {
 	r := lossyRecord()
-	for round := 4; round <= 200; round++ {
+	for round := 4; round <= 100; round++ {
 		run := cassandraRun(44_000, 0, 43_500)
 		run.Round = round
 		r.Runs = append(r.Runs, run)
