@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/thrift/lib/go/thrift"
 	"github.com/google/go-cmp/cmp"
@@ -18,6 +20,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"jaegerlab/lab/protocol/sink"
+	"jaegerlab/lab/record"
 	"jaegerlab/lab/spec"
 	"jaegerlab/lab/trace"
 )
@@ -286,4 +290,32 @@ func thriftTags(tags []*jaeger.Tag) []trace.Tag {
 		out = append(out, trace.Tag{Key: tag.Key, Value: tag.GetVStr()})
 	}
 	return out
+}
+
+// The black holes count what a request holds without decoding it.
+func TestSinksCountSpans(t *testing.T) {
+	for _, test := range []struct {
+		serve  func(*sink.Sink) error
+		client func() Protocol
+	}{{sink.OTLP, otlpGRPC}, {sink.OTLPHTTP, otlpHTTP}, {sink.HTTP, thriftHTTP}, {sink.UDP, thriftUDP}} {
+		s := &sink.Sink{Count: true}
+		if err := test.serve(s); err != nil {
+			t.Fatal(err)
+		}
+		p := test.client()
+		c, err := p.Open(s.Addr(), Config{Numbering: trace.New(1, 10), Timeout: time.Minute, Report: func(record.Outcome) {},
+			Load: spec.Load{TagsCount: 3, Services: 2, ResourceAttributes: 20, Events: 1, ErrorPercent: 10, TracesPerRequest: 4}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Send(t.Context(), Work{StartUS: 1 << 50})
+		c.Close(t.Context())
+		for deadline := time.Now().Add(5 * time.Second); s.Requests() == 0 && time.Now().Before(deadline); {
+			runtime.Gosched()
+		}
+		s.Close()
+		if s.Spans() != 44 {
+			t.Errorf("%s: %d spans counted, want 44", p.Name, s.Spans())
+		}
+	}
 }

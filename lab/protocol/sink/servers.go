@@ -24,6 +24,7 @@ import (
 // OTLP starts s as a gRPC server that takes any unary call; requests are at most gRPC's own
 // default of 4 MiB, as in a collector.
 func OTLP(s *Sink) error {
+	s.count = countSpans
 	if err := s.listen(); err != nil {
 		return err
 	}
@@ -80,13 +81,14 @@ func (s *Sink) answerGRPC(stream grpc.ServerStream, body []byte) error {
 }
 
 // HTTP starts s as an HTTP server that takes any POST, as Jaeger's thrift receiver does: 202.
-func HTTP(s *Sink) error { return s.serveHTTP(s.answerHTTP) }
+func HTTP(s *Sink) error { return s.serveHTTP(s.answerHTTP, countThrift) }
 
 // OTLPHTTP starts s as an HTTP server that takes any POST and answers as OTLP over HTTP does.
 // Bodies may be compressed by gzip; then the sink sees them so.
-func OTLPHTTP(s *Sink) error { return s.serveHTTP(s.answerOTLPHTTP) }
+func OTLPHTTP(s *Sink) error { return s.serveHTTP(s.answerOTLPHTTP, countSpans) }
 
-func (s *Sink) serveHTTP(answer func(http.ResponseWriter, *http.Request, []byte)) error {
+func (s *Sink) serveHTTP(answer func(http.ResponseWriter, *http.Request, []byte), count func([]byte) int64) error {
+	s.count = count
 	if err := s.listen(); err != nil {
 		return err
 	}

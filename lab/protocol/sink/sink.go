@@ -33,11 +33,12 @@ type Sink struct {
 	// caller's to keep when Keep is set, and valid until Answer returns otherwise.
 	Answer func(n int64, body []byte) Reply
 	Keep   bool // give each request bytes of its own
-	Count  bool // OTLP: count spans, by walking over lengths
+	Count  bool // count spans, by walking over lengths
 
 	requests, bytes, spans atomic.Int64
 
 	addr     string
+	count    func([]byte) int64 // spans of a request
 	life     context.Context
 	end      context.CancelFunc
 	server   closer
@@ -83,7 +84,7 @@ func (s *Sink) take(body []byte) (Reply, bool) {
 	n := s.requests.Add(1) - 1
 	s.bytes.Add(int64(len(body)))
 	if s.Count {
-		s.spans.Add(countSpans(body))
+		s.spans.Add(s.count(body))
 	}
 	if s.Answer == nil {
 		return Reply{}, true

@@ -13,6 +13,8 @@ func UDP(s *Sink) error {
 	if err != nil {
 		return fmt.Errorf("open the sink: %w", err)
 	}
+	_ = conn.SetReadBuffer(16 << 20) // as much as the kernel gives
+	s.count = countThrift
 	s.server, s.addr = conn, conn.LocalAddr().String()
 	s.life, s.end = context.WithCancel(context.Background())
 	s.done = make(chan struct{})
