@@ -58,8 +58,8 @@ func bytesAreWhatTraceSays(w wire, decode func([]byte) ([]trace.Span, error)) fu
 			var got, want []trace.Span
 			for _, p := range pool[number%uint64(len(pool))] {
 				p.fill(n, phase, worker, first+uint64(p.from), startUS+int64(p.from))
-				if len(p.bytes) > w.maxBytes || len(p.marks) > w.maxSpans {
-					t.Fatalf("request of %d spans, %d bytes is above the limits", len(p.marks), len(p.bytes))
+				if len(p.bytes) > w.maxBytes || p.count > w.maxSpans {
+					t.Fatalf("request of %d spans, %d bytes is above the limits", p.count, len(p.bytes))
 				}
 				spans, err := decode(p.bytes)
 				if err != nil {
@@ -153,13 +153,13 @@ func TestBatchesAreSplit(t *testing.T) {
 				if p.from != next {
 					t.Errorf("%s: request begins at span %d, want %d", w.client, p.from, next)
 				}
-				if len(p.bytes) > w.maxBytes || len(p.marks) > w.maxSpans {
-					t.Errorf("%s: request of %d spans, %d bytes is above the limits", w.client, len(p.marks), len(p.bytes))
+				if len(p.bytes) > w.maxBytes || p.count > w.maxSpans {
+					t.Errorf("%s: request of %d spans, %d bytes is above the limits", w.client, p.count, len(p.bytes))
 				}
-				if whole := len(p.marks)%test.width == 0; test.requests > 0 && test.width < 1000 && len(p.marks) > test.width && !whole {
-					t.Errorf("%s: %+v: a request of %d spans cuts a trace", w.client, test, len(p.marks))
+				if whole := p.count%test.width == 0; test.requests > 0 && test.width < 1000 && p.count > test.width && !whole {
+					t.Errorf("%s: %+v: a request of %d spans cuts a trace", w.client, test, p.count)
 				}
-				next += len(p.marks)
+				next += p.count
 			}
 			if next != test.width*test.traces {
 				t.Errorf("%s: requests cover %d of %d spans", w.client, next, test.width*test.traces)

@@ -67,6 +67,7 @@ func (w wire) plan(content trace.Content, width, traces int) (pool, error) {
 			key := layout{from % width, count}
 			if same[key] == nil || content.ErrorPeriod() > 1 {
 				same[key] = w.encode(content, width, uint64(k*spans+from), count)
+				same[key].fold(width)
 			}
 			parts = append(parts, part{from, same[key]})
 		}

@@ -56,7 +56,7 @@ func (s *sender) Send(ctx context.Context, work Work) {
 func (s *sender) send(ctx context.Context, t *template, first uint64, intended int64) {
 	bounded, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
-	o := record.Outcome{Phase: s.config.Phase, Worker: s.config.Worker, First: first, Spans: uint32(len(t.marks))}
+	o := record.Outcome{Phase: s.config.Phase, Worker: s.config.Worker, First: first, Spans: uint32(t.count)}
 	sent := deliver(bounded, s.transport, t.bytes, newPauses(s.random), &o)
 	if intended != 0 {
 		o.Intended = intended

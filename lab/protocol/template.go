@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"jaegerlab/lab/trace"
 )
@@ -13,9 +14,11 @@ type template struct {
 	format  format
 	content trace.Content
 	bytes   []byte
-	marks   []spanMarks
-	service int    // place of the service's digits; none when there is one service
-	high    uint64 // upper word of the trace ids that stand in it: the same for all of a worker's
+	count   int         // spans
+	marks   []spanMarks // of all spans, or of the first ones of several alike
+	stride  int         // bytes from those to the next ones alike
+	service int         // place of the service's digits; none when there is one service
+	high    uint64      // upper word of the trace ids that stand in it: the same for all of a worker's
 }
 
 // spanMarks are what is known of one span of a template, and the places of its changing fields.
@@ -53,8 +56,8 @@ func marksOf(content trace.Content, width int, index uint64) spanMarks {
 	return m
 }
 
-// shift moves the places, after something was put in front.
-func (m *spanMarks) shift(by int) {
+// places are those of all changing fields, always in the same order.
+func (m *spanMarks) places() []*int32 {
 	places := []*int32{&m.traceHigh, &m.traceLow, &m.span, &m.parent, &m.start, &m.end}
 	if v := m.varying; v != nil {
 		places = append(places, &v.operation)
@@ -65,7 +68,12 @@ func (m *spanMarks) shift(by int) {
 			places = append(places, &v.events[i])
 		}
 	}
-	for _, at := range places {
+	return places
+}
+
+// shift moves the places, after something was put in front.
+func (m *spanMarks) shift(by int) {
+	for _, at := range m.places() {
 		if *at != none {
 			*at += int32(by)
 		}
@@ -108,49 +116,85 @@ func (t *template) fill(n trace.Numbering, phase trace.Phase, worker uint32, fir
 	if t.service != none {
 		trace.PutDigits(t.bytes[t.service:t.service+trace.ServiceDigits], t.content.ServiceNumber(worker, seq))
 	}
-	f, bytes := t.format, t.bytes
+	f := t.format
 	high, low := n.TraceID(phase, worker, seq)
 	if high != t.high {
 		t.high = high
-		for i := range t.marks {
-			f.putID(bytes[t.marks[i].traceHigh:], high)
+		for from := 0; from < t.count; from += len(t.marks) {
+			bytes := t.bytes[from/len(t.marks)*t.stride:]
+			for i := range t.marks {
+				f.putID(bytes[t.marks[i].traceHigh:], high)
+			}
 		}
 	}
 	span := n.SpanID(worker, first) // the spans of a worker have consecutive ids
-	for i := range t.marks {
-		m := &t.marks[i]
-		if m.root && i > 0 {
-			seq++
-			_, low = n.TraceID(phase, worker, seq)
+	for from := 0; from < t.count; from += len(t.marks) {
+		bytes := t.bytes[from/len(t.marks)*t.stride:]
+		for i := range t.marks {
+			m := &t.marks[i]
+			if m.root && from+i > 0 {
+				seq++
+				_, low = n.TraceID(phase, worker, seq)
+			}
+			f.putID(bytes[m.traceLow:], low)
+			f.putID(bytes[m.span:], span)
+			if m.parent != none {
+				f.putID(bytes[m.parent:], span-uint64(m.back))
+			}
+			f.putTime(bytes[m.start:], startUS)
+			if m.end != none {
+				f.putTime(bytes[m.end:], startUS+int64(m.duration))
+			}
+			if m.varying != nil {
+				t.vary(m.varying, bytes, worker, first+uint64(from+i), startUS)
+			}
+			span++
+			startUS++
 		}
-		f.putID(bytes[m.traceLow:], low)
-		f.putID(bytes[m.span:], span)
-		if m.parent != none {
-			f.putID(bytes[m.parent:], span-uint64(m.back))
-		}
-		f.putTime(bytes[m.start:], startUS)
-		if m.end != none {
-			f.putTime(bytes[m.end:], startUS+int64(m.duration))
-		}
-		if m.varying != nil {
-			t.vary(m.varying, worker, first+uint64(i), startUS)
-		}
-		span++
-		startUS++
 	}
 }
 
+// fold keeps the marks of the first trace only, when all traces of the request look the same: then
+// patching reads next to nothing but what it overwrites.
+func (t *template) fold(width int) {
+	t.count = len(t.marks)
+	if t.count <= width || t.count%width != 0 {
+		return
+	}
+	stride := t.marks[width].traceLow - t.marks[0].traceLow
+	for i := width; i < t.count; i++ {
+		if !t.marks[i].same(t.marks[i-width], stride) {
+			return
+		}
+	}
+	t.marks, t.stride = slices.Clone(t.marks[:width]), int(stride)
+}
+
+// same reports whether m is other, so many bytes later.
+func (m spanMarks) same(other spanMarks, later int32) bool {
+	a, b := m.places(), other.places()
+	if m.root != other.root || m.back != other.back || m.duration != other.duration || len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if want := *b[i]; *a[i] != want+later && !(*a[i] == none && want == none) {
+			return false
+		}
+	}
+	return true
+}
+
 // vary overwrites what only some contents have.
-func (t *template) vary(v *varying, worker uint32, index uint64, start int64) {
+func (t *template) vary(v *varying, bytes []byte, worker uint32, index uint64, start int64) {
 	if v.operation != none {
-		at := t.bytes[v.operation : v.operation+trace.OperationDigits]
+		at := bytes[v.operation : v.operation+trace.OperationDigits]
 		trace.PutDigits(at, t.content.OperationNumber(worker, index))
 	}
 	for tag, at := range v.values {
-		trace.PutDigits(t.bytes[at:at+trace.ValueDigits], t.content.ValueNumber(worker, index, tag))
+		trace.PutDigits(bytes[at:at+trace.ValueDigits], t.content.ValueNumber(worker, index, tag))
 	}
 	for _, at := range v.events {
-		t.format.putTime(t.bytes[at:], start)
+		t.format.putTime(bytes[at:], start)
 	}
 }
 
