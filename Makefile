@@ -31,7 +31,10 @@ test: setup ## all tests: unit, integration on real Jaeger and databases, and a 
 compose: ## write compose/.env for this machine; compose/README.md says how to use the stacks
 	$(LAB) compose
 
+bench-load: ## measure the span generator, its ceiling, tracegen and telemetrygen against one black hole
+	$(LAB) bench-load
+
 clean: ## end what a run with LAB_KEEP=1 or a crash left, and remove its traces
 	$(LAB) clean
 
-.PHONY: help lab setup images doctor check test compose clean
+.PHONY: help lab setup images doctor check test bench-load compose clean

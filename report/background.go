@@ -45,11 +45,21 @@ func (m *markdown) background(r record.Record) {
 	item("started", "%s", r.Started.UTC().Format(time.RFC3339))
 	item("ended", "%s", r.Ended.UTC().Format(time.RFC3339))
 	item("rounds, seed", "%d, %d", r.Spec.Rounds, r.Spec.Seed)
-	item("load", "%d workers that generate traces back to back (closed loop), 1 + %d spans a trace, %d tags a "+
-		"span, %d s, warm-up %d s",
-		load.Concurrency, load.SpansCount, load.TagsCount, load.DurationS, load.WarmupS)
+	pace := "generate traces back to back (closed loop)"
+	if load.Rate != "" {
+		pace = "send what is due at RATE " + load.Rate + " spans/s (open loop)"
+	}
+	if load.TracesPerRequest > 1 {
+		pace += fmt.Sprintf(", %d traces a request", load.TracesPerRequest)
+	}
+	item("load", "%d workers that %s, 1 + %d spans a trace, %d tags a span, %d s, warm-up %d s",
+		load.Concurrency, pace, load.SpansCount, load.TagsCount, load.DurationS, load.WarmupS)
 	item("content", "%d services, %d distinct values of a tag, %d resource attributes beside "+
 		"service.name", load.Services, load.TagValues, load.ResourceAttributes)
+	if load.Operations > 1 || load.TagLength > 0 || load.ErrorPercent > 0 || load.Events > 0 || load.Shape == "chain" || load.Shape == "tree" {
+		item("spans", "shape %s, %d operations, tag values of at least %d bytes, %d %% errors, %d events a span",
+			load.Shape, max(load.Operations, 1), load.TagLength, load.ErrorPercent, load.Events)
+	}
 	item("deadline of a request", "%d s, retries included", load.RequestTimeoutS)
 	for _, rule := range distinct(r.Runs, func(run record.Run) string { return run.Sent.RetryRule }) {
 		item("retry rule", "%s", rule)

@@ -38,6 +38,7 @@ func OfSeries(r record.Record, series map[string]Series) Document {
 	}
 	b.ledger(r, rounds)
 	b.resources(r, rounds)
+	b.pace(r, rounds)
 	b.quantities(r, all, s)
 	b.cells(r, rounds)
 	b.reasons(r, rounds)
