@@ -82,22 +82,21 @@ type Run struct {
 	Ledger       Ledger  `json:"ledger"`
 	WarmupLedger *Ledger `json:"warmup_ledger,omitempty"`
 
-	StoredInWindow         *int64   `json:"stored_in_window"`          // measured spans whose write was issued inside the window, by identity
-	StoredInWindowSource   string   `json:"stored_in_window_source"`   // "write time" or, where the store has none, ""
-	SavedInWindowCounter   *int64   `json:"saved_in_window_counter"`   // the collector's own counter, read at the window's end
-	SavedInWindowSource    string   `json:"saved_in_window_source"`    // name of that counter
-	StoredAfterDrain       *int64   `json:"stored_after_drain"`        // distinct measured spans read back
-	DrainS                 *float64 `json:"drain_s"`                   // from the window's end until nothing moved any more; null when the bound was reached
-	StoredPerS             *float64 `json:"stored_spans_per_s"`        // stored in window / window
-	SendToStore            *Latency `json:"send_to_store,omitempty"`   // spans sent once: write time - send time
-	Request                *Latency `json:"request,omitempty"`         // answered requests: answer - when it was due, which is the send in a closed loop
+	StoredInWindow         *int64   `json:"stored_in_window"`        // measured spans whose write was issued inside the window, by identity
+	StoredInWindowSource   string   `json:"stored_in_window_source"` // "write time" or, where the store has none, ""
+	SavedInWindowCounter   *int64   `json:"saved_in_window_counter"` // the collector's own counter, read at the window's end
+	SavedInWindowSource    string   `json:"saved_in_window_source"`  // name of that counter
+	StoredAfterDrain       *int64   `json:"stored_after_drain"`      // distinct measured spans read back
+	DrainS                 *float64 `json:"drain_s"`                 // from the window's end until nothing moved any more; null when the bound was reached
+	StoredPerS             *float64 `json:"stored_spans_per_s"`      // stored in window / window
+	Latencies              `json:"latencies"`
 	ReadBackS              *float64 `json:"read_back_s"`               //
 	Ranges                 *Ranges  `json:"ranges,omitempty"`          // token ranges of the read-back
 	StartToLoadS           float64  `json:"start_to_load_s"`           // from the arm's first start to load
 	WriteStatementsPerSpan *float64 `json:"write_statements_per_span"` // CQL inserts / spans saved, from the collector's counters
 
 	Counters []Counter `json:"counters"`
-	Nodes    []Node    `json:"nodes"`
+	Nodes    []Node    `json:"resources"`
 	Series   string    `json:"series,omitempty"`    // file of the per-second series
 	Backlog  *float64  `json:"compactions_pending"` // of all database nodes, after the drain; null where no node says
 	Verdict  Verdict   `json:"verdict"`
@@ -220,6 +219,12 @@ type Latency struct {
 	P99       float64 `json:"p99_ms"`
 	Max       float64 `json:"max_ms"`
 	Histogram string  `json:"histogram"`
+}
+
+// Latencies are a run's distributions; nil where nothing was measured.
+type Latencies struct {
+	SendToStore *Latency `json:"send_to_store"` // spans sent once: write time - send time
+	Request     *Latency `json:"request"`       // answered requests: answer - send
 }
 
 // Ranges counts token ranges of the read-back.
