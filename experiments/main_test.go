@@ -54,8 +54,9 @@ func (e experiment) spec() (spec.Spec, error) {
 		s.Profile = e.Profile
 	}
 	if s.Results == "" {
-		s.Results = filepath.Join("..", "results")
+		s.Results = "results"
 	}
+	s.Results = fromRoot(s.Results)
 	return s, s.Validate()
 }
 
@@ -69,7 +70,7 @@ func compare(t *testing.T, e experiment) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	options := lab.Options{Console: lab.OpenConsole()}
+	options := lab.Options{Console: lab.OpenConsole(), Resume: fromRoot(os.Getenv("LAB_RESUME"))}
 	if deadline, ok := t.Deadline(); ok {
 		options.Deadline = deadline.Add(-tearDownTime)
 	}
@@ -83,6 +84,14 @@ func compare(t *testing.T, e experiment) {
 	case err != nil:
 		t.Fatalf("experiment %s: %v", e.Name, err)
 	}
+}
+
+// fromRoot reads a path as users type it, in the checkout's root; go test runs in this package's folder.
+func fromRoot(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join("..", path)
 }
 
 // show prints the tables to the console and, for -v and logs, to the test's output.
