@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"jaegerlab/lab/node"
@@ -89,6 +90,10 @@ func prepare(ctx context.Context, asked spec.Spec, o Options) (*comparison, erro
 	if err != nil {
 		return nil, err
 	}
+	// Before waiting for another run or building anything: a plan that can't fit its time.
+	if err := MakePlan(least(s)).Check(record.Host{}, -1, untilDeadline(o.Deadline)); err != nil {
+		return nil, err
+	}
 	if c.unlock, err = node.Lock(ctx, o.Console.Say); err != nil {
 		return nil, err
 	}
@@ -97,6 +102,15 @@ func prepare(ctx context.Context, asked spec.Spec, o Options) (*comparison, erro
 		return nil, err
 	}
 	return c, nil
+}
+
+// least is what of a spec runs in any case: all that the user named; of default backends one at
+// least, since those that this machine lacks are left out.
+func least(s spec.Spec) spec.Spec {
+	if !s.Named {
+		s.Backends = s.Backends[len(s.Backends)-1:]
+	}
+	return s
 }
 
 func (c *comparison) ready(ctx context.Context, s spec.Spec, left []string) error {
@@ -141,8 +155,9 @@ func (c *comparison) ready(ctx context.Context, s spec.Spec, left []string) erro
 // error that lists all of it; default backends are left out, with the reason.
 func (c *comparison) choose(s *spec.Spec, left []string) ([]record.LeftOut, error) {
 	var leftOut []record.LeftOut
-	for _, reason := range left {
-		leftOut = append(leftOut, record.LeftOut{Arm: reason, Reason: reason})
+	for _, line := range left {
+		arm, reason, _ := strings.Cut(line, ": ")
+		leftOut = append(leftOut, record.LeftOut{Arm: arm, Reason: reason})
 	}
 	var kept []spec.Backend
 	var absent []setup.Absent
