@@ -13,7 +13,6 @@ import (
 
 	"github.com/gocql/gocql"
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 
 	"jaegerlab/lab/internal/need"
 	"jaegerlab/lab/node"
@@ -237,46 +236,6 @@ func TestIntegrationInterrupt(t *testing.T) {
 		t.Errorf("%d outcomes saved, %v", len(outcomes), err)
 	}
 	nothingLeft(t)
-}
-
-// A disk that fills up in mid-run ends in an honest verdict and a saved record.
-func TestIntegrationDiskFull(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip(need.Reason + "root: a small file system is mounted")
-	}
-	small := t.TempDir()
-	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=700m"); err != nil {
-		t.Skipf("%sa small file system: %v", need.Reason, err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(small, unix.MNT_DETACH) })
-	t.Setenv("TMPDIR", small)
-	run, _, err := measureWith(t, spec.Backend{Engine: spec.Cassandra, Nodes: 1}, 10, Hooks{
-		AtLoad: func(ctx context.Context, _ Stack) { fill(ctx, filepath.Join(small, "filler")) },
-	})
-	t.Logf("verdict %s: %v; error: %v", run.Verdict, run.Reasons, err)
-	if run.Ledger.Generated == 0 {
-		t.Error("nothing was accounted for")
-	}
-	if run.Verdict == record.Whole && run.Ledger.Missing != 0 {
-		t.Error("whole with missing spans")
-	}
-	_ = os.Remove(filepath.Join(small, "filler"))
-}
-
-// fill writes until the file system is full and keeps it full while ctx lasts.
-func fill(ctx context.Context, path string) {
-	pause(ctx, 2*time.Second)
-	file, err := os.Create(path)
-	if err != nil {
-		return
-	}
-	defer file.Close()
-	block := make([]byte, 1<<20)
-	for ctx.Err() == nil {
-		if _, err := file.Write(block); err != nil {
-			pause(ctx, 200*time.Millisecond)
-		}
-	}
 }
 
 func pause(ctx context.Context, d time.Duration) {
