@@ -1,10 +1,10 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -21,6 +21,7 @@ import (
 // than eight times the spans per second of jaeger-client-go over UDP.
 func TestExporters(t *testing.T) {
 	onlyWhenNamed(t)
+	uncached(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -28,11 +29,8 @@ func TestExporters(t *testing.T) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	console := lab.OpenConsole()
-	o := exporters.Options{Batches: []int{1, 10, 100}, Spans: 10_000, Samples: 5, Results: os.Getenv("LAB_RESULTS"), Self: self,
+	o := exporters.Options{Batches: []int{1, 10, 100}, Spans: 10_000, Samples: 5, Results: fromRoot(cmp.Or(os.Getenv("LAB_RESULTS"), "results")), Self: self,
 		Out: console, Say: console.Say}
-	if o.Results == "" {
-		o.Results = filepath.Join("..", "results")
-	}
 	if testing.Short() {
 		o.Batches, o.Samples = []int{1, 10}, 3
 	}
