@@ -22,6 +22,7 @@ import (
 func TestExporters(t *testing.T) {
 	onlyWhenNamed(t)
 	uncached(t)
+	uncached(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
