@@ -36,7 +36,7 @@ type window struct {
 	drained                         *observe.Drained // nil: nobody waited
 }
 
-// load drives the window and returns the account of what was sent. A node that dies ends the load
+// load drives the window and opens the account of what was sent. A node that dies ends the load
 // early; what was measured until then is still drained and read back.
 func (r *round) load(ctx context.Context) error {
 	if err := r.readBefore(ctx); err != nil {
@@ -352,7 +352,7 @@ func (r *round) recordNodes(ctx context.Context) {
 	r.run.HostLoad = observe.Others(r.machineFirst, r.machineEnd, r.run.Nodes)
 	r.run.Warnings = append(r.run.Warnings, observe.UsageWarnings(r.run.Nodes)...)
 	if why := node.Unenforced(r.Runtime); why != "" {
-		r.run.Warnings = append(r.run.Warnings, "limits are not enforced: "+why)
+		r.run.Warnings = append(r.run.Warnings, why)
 	}
 }
 

@@ -102,7 +102,7 @@ func TestGrandchildDiesToo(t *testing.T) {
 	for _, kind := range []string{"group", "session"} {
 		t.Run(kind, func(t *testing.T) {
 			if kind == "session" && runtime.GOOS != "linux" {
-				t.Skip("needs Linux: elsewhere a process that left its group is not found")
+				t.Skip("SKIPPED, needs Linux: elsewhere a process that left its group is not found")
 			}
 			r := newRuntime(t)
 			n := start(t, r, Program{Name: "parent", Args: []string{"as", "parent", kind}})
@@ -259,7 +259,7 @@ func TestBadProgramsAreRefused(t *testing.T) {
 func enforced(t *testing.T, r *processes) {
 	t.Helper()
 	if why := Unenforced(r); why != "" {
-		t.Skip("needs writable cgroups: " + why)
+		t.Skip("SKIPPED, needs writable cgroups: " + why)
 	}
 }
 
