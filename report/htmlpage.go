@@ -1,13 +1,10 @@
 package report
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"jaegerlab/lab/record"
 )
 
 const (
@@ -15,23 +12,21 @@ const (
 	tailBytes = 8 << 10 // read from a log's end
 )
 
-// htmlBytes is the page of a comparison, with its logs' ends. A log that can't be read is left
+// writePage is the page of a comparison, with its logs' ends. A log that can't be read is left
 // out: record and report say where it is.
-func htmlBytes(folder string, doc Document, r record.Record, series map[string]Series) ([]byte, error) {
+func writePage(w io.Writer, r Rendering) error {
 	tails := map[string]string{}
-	for _, run := range r.Runs {
+	for _, run := range r.Record.Runs {
 		for _, n := range run.Nodes {
 			if n.Log == "" || !filepath.IsLocal(filepath.FromSlash(n.Log)) { // a record from elsewhere names no file of this machine
 				continue
 			}
-			if text, err := tailOf(filepath.Join(folder, filepath.FromSlash(n.Log))); err == nil {
+			if text, err := tailOf(filepath.Join(r.Folder, filepath.FromSlash(n.Log))); err == nil {
 				tails[n.Log] = text
 			}
 		}
 	}
-	var text bytes.Buffer
-	err := HTML(&text, doc, r, series, tails)
-	return text.Bytes(), err
+	return HTML(w, r.Document, r.Record, r.Series, tails)
 }
 
 // tailOf reads the last lines of a file.

@@ -12,42 +12,45 @@ import (
 // FileName is the report in a record's folder.
 const FileName = "report.md"
 
-// Render reads the record of a comparison, writes its report.md, report.html and bench.txt again and
-// returns the document. dir is anything record.Find resolves; nothing is read but the record, its
-// runs' series and the ends of their logs.
+// Render reads the record of a comparison, writes every format that has a file again and returns
+// the document. dir is anything record.Find resolves; nothing is read but the record, its runs'
+// series and the ends of their logs.
 func Render(dir string) (Document, error) {
-	folder, err := record.Find(dir)
+	r, err := Read(dir)
 	if err != nil {
-		return Document{}, fmt.Errorf("render the report: %w", err)
+		return Document{}, err
 	}
-	r, err := record.Load(folder)
+	files, err := r.files()
 	if err != nil {
-		return Document{}, fmt.Errorf("render the report: %w", err)
-	}
-	doc, files, err := render(folder, r)
-	if err != nil {
-		return doc, err
+		return r.Document, err
 	}
 	for name, data := range files {
-		if err := record.WriteFile(filepath.Join(folder, name), data); err != nil {
-			return doc, err
+		if err := record.WriteFile(filepath.Join(r.Folder, name), data); err != nil {
+			return r.Document, err
 		}
 	}
-	return doc, nil
+	return r.Document, nil
 }
 
 // Files gives what Render writes, by name, without writing it.
 func Files(dir string) (map[string][]byte, error) {
-	r, err := record.Load(dir)
+	r, err := Read(dir)
 	if err != nil {
 		return nil, err
 	}
-	_, files, err := render(dir, r)
-	return files, err
+	return r.files()
 }
 
-// render gives the document and every file of the report by its name.
-func render(folder string, r record.Record) (Document, map[string][]byte, error) {
+// Read makes the tables of a saved comparison. dir is anything record.Find resolves.
+func Read(dir string) (Rendering, error) {
+	folder, err := record.Find(dir)
+	if err != nil {
+		return Rendering{}, fmt.Errorf("render the report: %w", err)
+	}
+	r, err := record.Load(folder)
+	if err != nil {
+		return Rendering{}, fmt.Errorf("render the report: %w", err)
+	}
 	series := map[string]Series{}
 	for _, run := range r.Runs {
 		one, err := ReadSeries(folder, run)
@@ -56,14 +59,21 @@ func render(folder string, r record.Record) (Document, map[string][]byte, error)
 		}
 		series[run.Folder] = one
 	}
-	doc := OfSeries(r, series)
-	var text bytes.Buffer
-	if err := Markdown(&text, doc, r); err != nil {
-		return doc, nil, fmt.Errorf("render the report: %w", err)
+	return Rendering{Document: OfSeries(r, series), Record: r, Series: series, Folder: folder}, nil
+}
+
+// files gives every format that has a file, by the file's name.
+func (r Rendering) files() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, f := range Formats() {
+		if f.File == "" {
+			continue
+		}
+		var out bytes.Buffer
+		if err := f.Write(&out, r); err != nil {
+			return nil, fmt.Errorf("render the report as %s: %w", f.Name, err)
+		}
+		files[f.File] = out.Bytes()
 	}
-	page, err := htmlBytes(folder, doc, r, series)
-	if err != nil {
-		return doc, nil, fmt.Errorf("render the report: %w", err)
-	}
-	return doc, map[string][]byte{FileName: text.Bytes(), HTMLName: page, BenchName: Benchmarks(r)}, nil
+	return files, nil
 }

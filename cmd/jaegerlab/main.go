@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -113,14 +114,21 @@ func loadCommand() *cobra.Command {
 }
 
 func reportCommand() *cobra.Command {
-	return &cobra.Command{
+	var format string
+	cmd := &cobra.Command{
 		Use:   "report [DIR]",
 		Short: "print and write the report of a recorded comparison again, from its record alone",
-		Args:  cobra.MaximumNArgs(1),
+		Long: `Print the report of a recorded comparison and write its files again, from the record alone.
+
+With --format the report goes to standard output in that format, and no file is written.`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := filepath.Join("results", "latest")
 			if len(args) == 1 {
 				dir = args[0]
+			}
+			if format != "" {
+				return printReport(cmd.OutOrStdout(), dir, format)
 			}
 			doc, err := report.Render(dir)
 			if err != nil {
@@ -133,6 +141,24 @@ func reportCommand() *cobra.Command {
 			return nil
 		},
 	}
+	var names []string
+	for _, f := range report.Formats() {
+		names = append(names, f.Name)
+	}
+	cmd.Flags().StringVar(&format, "format", "", "print it as one of: "+strings.Join(names, ", "))
+	return cmd
+}
+
+func printReport(w io.Writer, dir, format string) error {
+	f, err := report.FormatNamed(format)
+	if err != nil {
+		return err
+	}
+	r, err := report.Read(dir)
+	if err != nil {
+		return err
+	}
+	return f.Write(w, r)
 }
 
 func cleanCommand() *cobra.Command {

@@ -104,7 +104,7 @@ func (v *verifier) run(r record.Record, run record.Run) {
 	}
 }
 
-// rendered compares report.md and bench.txt with what the record renders to now.
+// rendered compares every file of the report with what the record renders to now.
 func (v *verifier) rendered() {
 	files, err := report.Files(v.folder)
 	if err != nil {
