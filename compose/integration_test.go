@@ -3,11 +3,8 @@ package compose
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
-	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -221,44 +218,6 @@ func (c *composed) eventually(what string, try func(context.Context) error) {
 	}
 }
 
-// sample is one element of a query's answer.
-type sample struct {
-	Metric map[string]string
-	Value  [2]any // time, value as text
-}
-
-func (s sample) number() float64 {
-	text, _ := s.Value[1].(string)
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return math.NaN()
-	}
-	return v
-}
-
-func query(ctx context.Context, addr, expr string) ([]sample, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/api/v1/query?query="+url.QueryEscape(expr), nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	var answer struct {
-		Error string
-		Data  struct{ Result []sample }
-	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return nil, fmt.Errorf("answer %s: %w", response.Status, err)
-	}
-	if answer.Error != "" {
-		return nil, fmt.Errorf("%s: %s", answer.Error, expr)
-	}
-	return answer.Data.Result, nil
-}
-
 // panels asks for every panel; those by collector must have data of this one. ScyllaDB's own have
 // none here, but their queries must be understood.
 func (c *composed) panels(collector string) {
@@ -279,14 +238,14 @@ func (c *composed) panels(collector string) {
 func (c *composed) hasData(ctx context.Context, addr, collector string, p grafana.Panel) error {
 	var seen []string
 	for _, q := range p.Queries {
-		samples, err := query(ctx, addr, q.At("2m"))
+		samples, err := grafana.Ask(ctx, addr, q.At("2m"))
 		if err != nil {
 			return err
 		}
 		for _, s := range samples {
-			seen = append(seen, fmt.Sprint(s.Metric, " ", s.number()))
+			seen = append(seen, fmt.Sprint(s.Labels, " ", s.Value))
 			byCollector := strings.Contains(q.Expr, `job="collector"`) && strings.Contains(q.Legend, "{{instance}}")
-			if !math.IsNaN(s.number()) && (!byCollector || s.Metric["instance"] == collector) {
+			if !math.IsNaN(s.Value) && (!byCollector || s.Labels["instance"] == collector) {
 				return nil
 			}
 		}
@@ -315,8 +274,8 @@ func (c *composed) figures() {
 		}
 		delete(want, p.Title)
 		c.eventually(fmt.Sprintf("%s to be %d", p.Title, value), func(ctx context.Context) error {
-			samples, err := query(ctx, addr, p.Queries[0].Expr)
-			if err == nil && (len(samples) != 1 || samples[0].number() != float64(value)) {
+			samples, err := grafana.Ask(ctx, addr, p.Queries[0].Expr)
+			if err == nil && (len(samples) != 1 || samples[0].Value != float64(value)) {
 				err = fmt.Errorf("the panel shows %v", samples)
 			}
 			return err

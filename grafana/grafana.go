@@ -40,3 +40,9 @@ type Query struct {
 
 // At returns the expression with a fixed window for rates, such as "10s".
 func (q Query) At(window string) string { return strings.ReplaceAll(q.Expr, RateInterval, window) }
+
+// Total returns the expression with every rate replaced by the counter itself: what was counted in
+// all, which can be set against a record.
+func (q Query) Total() string {
+	return strings.ReplaceAll(strings.ReplaceAll(q.Expr, "rate(", "("), "["+RateInterval+"])", ")")
+}

@@ -78,7 +78,7 @@ func (r *round) readBefore(ctx context.Context) error {
 	r.sampler, err = observe.StartSampler(context.WithoutCancel(ctx), observe.SamplerAsk{
 		Nodes: r.nodes(), Collector: r.Collector.Node.Name(), Dir: r.folder.Dir, Progress: r.progressPoints,
 		Counters: observe.CollectorCounters(r.Collector.MetricsAddr, r.arm.Client),
-		Push:     &observe.Pusher{Addr: r.monitor.Addr, Start: r.started},
+		Push:     &observe.Pusher{Addr: r.Monitor.Addr, Start: r.started},
 	})
 	return err
 }
@@ -110,7 +110,7 @@ func (r *round) readUsage(ctx context.Context) {
 
 // readMachine reads how busy the whole machine is; empty when node-exporter does not answer.
 func (r *round) readMachine(ctx context.Context) observe.Snapshot {
-	page, err := observe.Scrape(ctx, r.monitor.Exporter.Addr("http"))
+	page, err := observe.Scrape(ctx, r.Monitor.Exporter.Addr("http"))
 	if err != nil {
 		return observe.Snapshot{}
 	}
@@ -206,7 +206,7 @@ func (r *round) drain(ctx context.Context) error {
 		r.run.Backlog = cluster.Compactions(ctx)
 	}
 	r.readCounters(ctx)
-	if err := r.monitor.LastScrape(ctx, time.Now()); err != nil {
+	if err := r.Monitor.LastScrape(ctx, time.Now()); err != nil {
 		r.run.Warnings = append(r.run.Warnings, fmt.Sprintf("Prometheus misses the run's end: %v", err))
 	}
 	return r.closeSeries()
@@ -382,16 +382,20 @@ func (r *round) saveJSON(name string, value any) error {
 	return r.sum(name)
 }
 
-// sumLogs adds the logs, which are complete when everything has ended; what LAB_KEEP leaves up
-// goes on writing.
+// sumLogs adds the logs, which are complete when everything has ended. What LAB_KEEP leaves up goes
+// on writing; then the record vouches for what there is now.
 func (r *round) sumLogs() error {
+	sum := r.comparison.folder.Sum
 	if r.keep {
-		return nil
+		sum = r.comparison.folder.SumGrowing
 	}
 	logs, err := os.ReadDir(r.folder.Logs)
 	problems := []error{err}
 	for _, log := range logs {
-		problems = append(problems, r.sum(filepath.Join("logs", log.Name())))
+		file, err := sum(filepath.Join(r.folder.Logs, log.Name()))
+		if problems = append(problems, err); err == nil {
+			r.run.Files = append(r.run.Files, file)
+		}
 	}
 	return errors.Join(problems...)
 }

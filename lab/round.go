@@ -37,6 +37,7 @@ type Stack struct {
 	Store     backend.Store
 	Collector *stack.Collector
 	Load      node.Node
+	Monitor   *stack.Monitor
 	Numbering trace.Numbering
 }
 
@@ -54,7 +55,6 @@ type round struct {
 	run      record.Run
 	folder   record.RunFolder
 	protocol protocol.Protocol
-	monitor  *stack.Monitor
 	remote   load.Remote
 	started  time.Time
 	keep     bool // leave the stack up
@@ -242,16 +242,16 @@ func (r *round) startMonitor(ctx context.Context) error {
 		}
 	}
 	var err error
-	r.monitor, err = stack.StartMonitor(ctx, r.stackEnv(), stack.MonitorAsk{
+	r.Monitor, err = stack.StartMonitor(ctx, r.stackEnv(), stack.MonitorAsk{
 		Name: "prometheus", Targets: targets, Limits: r.limits(spec.MonitorHost),
 		Window: time.Duration(r.spec.Load.DurationS) * time.Second,
 	})
 	if err != nil {
 		return err
 	}
-	r.run.Monitoring = r.monitor.Programs
-	r.run.Warnings = append(r.run.Warnings, r.monitor.Notes...)
-	return r.monitor.WaitTargets(ctx)
+	r.run.Monitoring = r.Monitor.Programs
+	r.run.Warnings = append(r.run.Warnings, r.Monitor.Notes...)
+	return r.Monitor.WaitTargets(ctx)
 }
 
 func hasPort(n node.Node, name string) bool {
@@ -270,8 +270,8 @@ func (r *round) nodes() []node.Node {
 	if r.Load != nil {
 		nodes = append(nodes, r.Load)
 	}
-	if r.monitor != nil {
-		nodes = append(nodes, r.monitor.Prometheus, r.monitor.Exporter)
+	if r.Monitor != nil {
+		nodes = append(nodes, r.Monitor.Prometheus, r.Monitor.Exporter)
 	}
 	return nodes
 }

@@ -12,16 +12,22 @@ const (
 	tailBytes = 8 << 10 // read from a log's end
 )
 
-// writePage is the page of a comparison, with its logs' ends. A log that can't be read is left
-// out: record and report say where it is.
+// writePage is the page of a comparison, with its logs' ends, of which only what the record vouches
+// for is shown: a program that LAB_KEEP left up goes on writing. A log that can't be read is left
+// out; record and report say where it is.
 func writePage(w io.Writer, r Rendering) error {
 	tails := map[string]string{}
 	for _, run := range r.Record.Runs {
+		sizes := map[string]int64{}
+		for _, file := range run.Files {
+			sizes[file.Path] = file.Bytes
+		}
 		for _, n := range run.Nodes {
-			if n.Log == "" || !filepath.IsLocal(filepath.FromSlash(n.Log)) { // a record from elsewhere names no file of this machine
+			size, listed := sizes[n.Log]
+			if !listed || !filepath.IsLocal(filepath.FromSlash(n.Log)) { // a record from elsewhere names no file of this machine
 				continue
 			}
-			if text, err := tailOf(filepath.Join(r.Folder, filepath.FromSlash(n.Log))); err == nil {
+			if text, err := tailOf(filepath.Join(r.Folder, filepath.FromSlash(n.Log)), size); err == nil {
 				tails[n.Log] = text
 			}
 		}
@@ -29,23 +35,15 @@ func writePage(w io.Writer, r Rendering) error {
 	return HTML(w, r.Document, r.Record, r.Series, tails)
 }
 
-// tailOf reads the last lines of a file.
-func tailOf(path string) (string, error) {
+// tailOf reads the last lines of a file's first bytes.
+func tailOf(path string, size int64) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	if skip := info.Size() - tailBytes; skip > 0 {
-		if _, err := f.Seek(skip, io.SeekStart); err != nil {
-			return "", err
-		}
-	}
-	data, err := io.ReadAll(io.LimitReader(f, tailBytes))
+	from := max(size-tailBytes, 0)
+	data, err := io.ReadAll(io.NewSectionReader(f, from, size-from))
 	if err != nil {
 		return "", err
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 )
@@ -89,8 +90,18 @@ func readRaw(path string, decode func(io.Reader) error) error {
 
 // Sum describes a file that another program wrote, a log for example, as records list it.
 func (f *Folder) Sum(path string) (File, error) {
-	sum, size, err := sumFile(path)
+	sum, size, err := sumFile(path, math.MaxInt64)
 	return File{Path: f.Rel(path), SHA256: sum, Bytes: size}, err
+}
+
+// SumGrowing describes a file that its program goes on writing: what it holds now.
+func (f *Folder) SumGrowing(path string) (File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return File{}, fmt.Errorf("sum raw facts: %w", err)
+	}
+	sum, size, err := sumFile(path, info.Size())
+	return File{Path: f.Rel(path), SHA256: sum, Bytes: size, Grows: true}, err
 }
 
 // Verify compares a raw fact below the record's folder with its checksum.
@@ -98,7 +109,11 @@ func Verify(dir string, file File) error {
 	if !local(file.Path) {
 		return fmt.Errorf("verify %q: the path leads out of the record's folder", file.Path)
 	}
-	sum, size, err := sumFile(filepath.Join(dir, filepath.FromSlash(file.Path)))
+	most := int64(math.MaxInt64)
+	if file.Grows {
+		most = file.Bytes // what was written after the run is not the run's
+	}
+	sum, size, err := sumFile(filepath.Join(dir, filepath.FromSlash(file.Path)), most)
 	if err != nil {
 		return err
 	}
@@ -110,14 +125,15 @@ func Verify(dir string, file File) error {
 	return nil
 }
 
-func sumFile(path string) (sum string, size int64, err error) {
+// sumFile sums the first bytes of a file, at most so many.
+func sumFile(path string, most int64) (sum string, size int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", 0, fmt.Errorf("sum raw facts: %w", err)
 	}
 	defer f.Close()
 	h := sha256.New()
-	size, err = io.Copy(h, f)
+	size, err = io.Copy(h, io.LimitReader(f, most))
 	if err != nil {
 		return "", 0, fmt.Errorf("sum %s: %w", path, err)
 	}

@@ -238,6 +238,7 @@ type File struct {
 	Path   string `json:"path"` // relative to the record's folder
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
+	Grows  bool   `json:"grows,omitempty"` // a log of what LAB_KEEP left up: the first Bytes bytes are the run's
 }
 
 // Ledger accounts for every generated span of a phase, by identity, in exactly one cell of

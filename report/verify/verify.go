@@ -128,8 +128,8 @@ func (v *verifier) rendered() {
 	}
 }
 
-// unlisted names files that nothing vouches for. What was left up (LAB_KEEP) may still write its
-// log, so that one has no checksum.
+// unlisted names files that nothing vouches for. What was left up (LAB_KEEP) may open a log after
+// the run.
 func (v *verifier) unlisted(keep bool) {
 	var extra []string
 	err := filepath.WalkDir(v.folder, func(path string, entry fs.DirEntry, err error) error {

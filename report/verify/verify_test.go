@@ -184,3 +184,52 @@ func TestAddedFiles(t *testing.T) {
 		t.Errorf("%+v", result)
 	}
 }
+
+// A log that a program left up goes on writing breaks nothing; what was there at the run's end stays
+// vouched for, and the page shows no more than that.
+func TestGrownLogs(t *testing.T) {
+	var logs []string
+	dir := saved(t, func(r *record.Record) {
+		r.Spec.Keep = true
+		for i, f := range r.Runs[0].Files {
+			if strings.Contains(f.Path, "/logs/") {
+				r.Runs[0].Files[i].Grows = true
+				logs = append(logs, f.Path)
+			}
+		}
+	})
+	if len(logs) == 0 {
+		t.Fatal("the example has no logs")
+	}
+	for _, path := range logs {
+		f, err := os.OpenFile(filepath.Join(dir, path), os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString("written after the run\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if result := verified(t, dir); !result.Whole() {
+		t.Errorf("%q", result.Problems)
+	}
+	for _, path := range logs { // what was there may not change, nor go
+		whole, err := os.ReadFile(filepath.Join(dir, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := len(whole) - len("written after the run\n"); at > 0 {
+			if err := os.WriteFile(filepath.Join(dir, path), whole[:at-1], 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if result := verified(t, dir); result.Whole() {
+				t.Errorf("%s lost a byte of the run and nothing was said", path)
+			}
+			return
+		}
+	}
+	t.Error("every log of the example is empty")
+}
