@@ -206,6 +206,33 @@ func TestIntegrationDatabaseNodeKilled(t *testing.T) {
 	}
 }
 
+// Case 16: a node that goes away for some seconds and comes back, at one copy a row. Writes to it
+// are late, the outage is in the record with its seconds, and the driver is found to have recovered.
+func TestIntegrationDatabaseNodeAway(t *testing.T) {
+	run, _, err := measureWith(t, spec.Backend{Engine: spec.Cassandra, Nodes: 2}, 18, Hooks{
+		AtLoad: func(ctx context.Context, s Stack) {
+			away := s.Cluster.Nodes()[1]
+			pause(ctx, 3*time.Second)
+			_ = away.Pause(ctx)
+			pause(ctx, 4*time.Second)
+			_ = away.Resume(context.WithoutCancel(ctx))
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	warnings := strings.Join(run.Warnings, "\n")
+	if !strings.Contains(warnings, "cassandra-2 gave no answer from second") {
+		t.Errorf("the outage is not named: %s", warnings)
+	}
+	if run.Unfit != "" || run.Verdict == record.Unknown || run.Ledger.Stored == 0 {
+		t.Errorf("unfit %q, verdict %s: %v", run.Unfit, run.Verdict, run.Reasons)
+	}
+	if l := run.Ledger; l.Missing > 0 && run.Verdict != record.Lossy {
+		t.Errorf("%d missing, verdict %s", l.Missing, run.Verdict)
+	}
+}
+
 // An interrupt saves what was measured, tears down and returns within 15 seconds.
 func TestIntegrationInterrupt(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())

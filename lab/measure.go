@@ -32,6 +32,7 @@ type window struct {
 	usage                           map[string][]node.Usage // by node: before the load, at the window's end, after the drain
 	result                          load.Result
 	sampler                         *observe.Sampler
+	pulse                           *observe.Pulse // nil: a store without nodes
 	died                            error
 	drained                         *observe.Drained // nil: nobody waited
 }
@@ -75,12 +76,37 @@ func (r *round) readBefore(ctx context.Context) error {
 	r.window = window{atFirst: first, atStart: first, usage: map[string][]node.Usage{}}
 	r.readUsage(ctx)
 	r.machineFirst = r.readMachine(ctx)
+	r.pulse = r.newPulse()
 	r.sampler, err = observe.StartSampler(context.WithoutCancel(ctx), observe.SamplerAsk{
 		Nodes: r.nodes(), Collector: r.Collector.Node.Name(), Dir: r.folder.Dir, Progress: r.progressPoints,
-		Counters: observe.CollectorCounters(r.Collector.MetricsAddr, r.arm.Client),
-		Push:     &observe.Pusher{Addr: r.Monitor.Addr, Start: r.started},
+		Counters: observe.CollectorCounters(r.Collector.MetricsAddr, r.arm.Client), Pulse: r.pulse,
+		Push: &observe.Pusher{Addr: r.Monitor.Addr, Start: r.started},
 	})
 	return err
+}
+
+// newPulse watches the nodes of a store that has some.
+func (r *round) newPulse() *observe.Pulse {
+	cluster, ok := r.Cluster.(interface {
+		Answers(ctx context.Context) []error
+	})
+	if !ok {
+		return nil
+	}
+	pulse := &observe.Pulse{Answers: cluster.Answers, WriteErrors: observe.CollectorWriteErrors(r.Collector.MetricsAddr)}
+	for _, n := range r.Cluster.Nodes() {
+		pulse.Nodes = append(pulse.Nodes, n.Name())
+	}
+	return pulse
+}
+
+// judgePulse says which nodes were away for a while, and whether the driver came back to them.
+func (r *round) judgePulse() {
+	if r.pulse == nil {
+		return
+	}
+	r.run.Warnings = append(r.run.Warnings, r.pulse.Warnings(time.Unix(0, r.run.Window.Start))...)
+	r.run.Unfit = r.pulse.NotRecovered(time.Unix(0, r.run.Window.End))
 }
 
 func (r *round) progressPoints(ctx context.Context) ([]observe.Point, error) {
@@ -238,6 +264,7 @@ func (r *round) closeSeries() error {
 	}
 	sampler := r.sampler
 	r.sampler = nil
+	r.judgePulse()
 	name, warnings, err := sampler.Close(time.Unix(0, r.run.Window.Start))
 	r.run.Warnings = append(r.run.Warnings, warnings...)
 	if err != nil {

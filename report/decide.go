@@ -83,6 +83,11 @@ func (d *Decision) obstacles(old, new []side, limits map[string]Limit) {
 				say("%s is %s in %d of %d rounds", name, verdict, n, len(runs))
 			}
 		}
+		for _, run := range runs {
+			if run.Unfit != "" {
+				say("%s, round %d, does not judge its store: %s", name, run.Round, run.Unfit)
+			}
+		}
 		d.limits(name, runs, limits)
 	}
 	if !d.Known {

@@ -55,8 +55,10 @@ func TestWhatForbidsAWinner(t *testing.T) {
 		plant func(*record.Record)
 		want  string // "" = the winner is named
 	}{
-		"in order":            {func(*record.Record) {}, ""},
-		"stand-in":            {each(func(run *record.Run) { run.Engine.StandIn = true }), "stand-in, which is never ranked"},
+		"in order": {func(*record.Record) {}, ""},
+		"stand-in": {each(func(run *record.Run) { run.Engine.StandIn = true }), "stand-in, which is never ranked"},
+		"a driver that did not recover": {func(r *record.Record) { r.Runs[1].Unfit = "driver did not recover" },
+			"scylla:3 v2 otlp-grpc, round 1, does not judge its store: driver did not recover"},
 		"a lossy round":       {func(r *record.Record) { r.Runs[1].Verdict = record.Lossy }, "scylla:3 v2 otlp-grpc is lossy in 1 of 5 rounds"},
 		"an unknown round":    {func(r *record.Record) { r.Runs[0].Verdict = record.Unknown }, "cassandra:2 v2 otlp-grpc is unknown in 1 of 5 rounds"},
 		"limits not in force": {each(func(run *record.Run) { run.LimitsInForce = false }), "limits in force (true against false)"},

@@ -295,6 +295,9 @@ func (b *builder) verdictCell(a arm) Cell {
 		for _, reason := range run.Reasons {
 			notes = append(notes, inRound(a, run, reason))
 		}
+		if run.Unfit != "" {
+			notes = append(notes, inRound(a, run, "not used to judge the store: "+run.Unfit))
+		}
 	}
 	if len(order) == 1 {
 		return b.notes(text(order[0]), notes)

@@ -328,6 +328,20 @@ func (c *cqlCluster) session(ctx context.Context, i int) (*gocql.Session, error)
 // Nodes implements Cluster.
 func (c *cqlCluster) Nodes() []node.Node { return append([]node.Node(nil), c.nodes...) }
 
+// Answers asks every node for its CQL options, all at once: nil for one that answers. It costs a
+// server next to nothing and needs no session.
+func (c *cqlCluster) Answers(ctx context.Context) []error {
+	ctx, cancel := context.WithTimeout(ctx, probeWithin)
+	defer cancel()
+	answers := make([]error, len(c.nodes))
+	var asked sync.WaitGroup
+	for i, n := range c.nodes {
+		asked.Go(func() { _, answers[i] = askOptions(ctx, n.Addr("cql"), cqlVersion) })
+	}
+	asked.Wait()
+	return answers
+}
+
 // Close implements Cluster: it ends the sessions and leaves the nodes to the runtime.
 func (c *cqlCluster) Close() {
 	c.mu.Lock()

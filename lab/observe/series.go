@@ -26,7 +26,7 @@ const SeriesName = "series.csv.gz"
 type Point struct {
 	At     time.Time
 	Node   string
-	Metric string // cpu, throttled, memory, saved, queue_size, ...; counters run since the node's start
+	Metric string // cpu, throttled, memory, saved, queue_size, answers, ...; counters run since the node's start
 	Unit   string // s, bytes, spans
 	Value  float64
 }
@@ -39,9 +39,11 @@ type SamplerAsk struct {
 	Counters func(context.Context) (saved, queue *int64, err error)
 	// Progress reads the load node's own figures; may be nil.
 	Progress func(context.Context) ([]Point, error)
-	Dir      string        // folder of the run
-	Every    time.Duration // 0 = a second
-	Push     *Pusher       // to Prometheus; nil = not pushed
+	// Pulse asks the database nodes whether they answer; may be nil.
+	Pulse *Pulse
+	Dir   string        // folder of the run
+	Every time.Duration // 0 = a second
+	Push  *Pusher       // to Prometheus; nil = not pushed
 }
 
 // Sampler reads every node once a second from StartSampler to Close. Reads run beside each
@@ -109,6 +111,9 @@ func (s *Sampler) sources() []source {
 	}
 	if s.ask.Progress != nil {
 		all = append(all, source{name: "load progress", read: s.ask.Progress})
+	}
+	if s.ask.Pulse != nil {
+		all = append(all, source{name: "database answers", read: s.ask.Pulse.Beat})
 	}
 	return all
 }

@@ -218,6 +218,20 @@ func (s Snapshot) WriteStatements() (total int64, byTable map[string]int64, ok b
 	return total, byTable, true
 }
 
+// WriteErrors is how many CQL statements of the collector failed since it started; ok is false
+// when it writes none (badger, memory). The counter appears with its first error; until then it is 0.
+func (s Snapshot) WriteErrors() (n int64, ok bool) {
+	if _, _, ok := s.WriteStatements(); !ok {
+		return 0, false
+	}
+	sp, ok := s.best(storage("errors"))
+	if !ok {
+		return 0, true
+	}
+	total, _, _ := s.read(sp)
+	return whole(total)
+}
+
 // whole turns a sample into a count; what is no finite number of this size is none.
 func whole(v float64) (int64, bool) {
 	if math.IsNaN(v) || math.Abs(v) > 1<<53 {

@@ -102,6 +102,7 @@ type Run struct {
 	Verdict  Verdict   `json:"verdict"`
 	Reasons  []string  `json:"reasons,omitempty"` // why the verdict is what it is
 	Warnings []string  `json:"warnings,omitempty"`
+	Unfit    string    `json:"unfit,omitempty"` // why this run must not judge its store, whatever its verdict
 	Error    string    `json:"error,omitempty"` // the run did not end: what failed
 	Files    []File    `json:"files"`           // raw facts with checksums
 }
