@@ -356,6 +356,38 @@ func TestIntegrationKeptContainersStayUp(t *testing.T) {
 	}
 }
 
+// Case 30 (a): two packages have containers at the same time; the end of one, and the sweep of a
+// third that starts, leave those of the slower one alone.
+func TestIntegrationASlowerPackageKeepsItsContainers(t *testing.T) {
+	api := needDocker(t)
+	t.Setenv("LAB_CACHE", t.TempDir())
+	image := boxImage(t, api, false)
+	up := func(name string) (Runtime, Node) {
+		r, err := NewDocker(t.Context(), DockerOptions{RunID: fmt.Sprint(name, os.Getpid()), LogDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Close(context.WithoutCancel(t.Context())) })
+		n := start(t, r, Program{Name: name, Binary: Binary{Image: image}, Args: []string{"stubborn"}})
+		await(t, n, "ready")
+		return r, n
+	}
+	_, slow := up("slow")
+	fast, _ := up("fast")
+	if err := fast.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if told, err := Sweep(t.Context(), Dead); err != nil || len(told) > 0 {
+		t.Errorf("a sweep beside a live run told %q, %v", told, err)
+	}
+	if slow.Exit() != "" {
+		t.Errorf("the slower run's container ended: %s", slow.Exit())
+	}
+	if _, err := slow.Read(t.Context()); err != nil {
+		t.Errorf("the slower run's container can't be read: %v", err)
+	}
+}
+
 // dockerLab is a lab process with one container up, until its daemon is lost.
 func dockerLab(runID, image, logs string) int {
 	ctx := context.Background()

@@ -35,6 +35,19 @@ func killedLab(t *testing.T, runID, dir string, kill bool) (end func()) {
 	return end
 }
 
+// Case 28 (b): data of an earlier run, of a cluster with another name perhaps, is never taken over.
+func TestAFolderWithDataOfAnEarlierRunIsRefused(t *testing.T) {
+	t.Setenv("LAB_CACHE", t.TempDir())
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "cassandra-1", "data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := NewProcess(t.Context(), ProcessOptions{RunID: "b", Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "cassandra-1") {
+		t.Errorf("NewProcess() = %v; want the folder and what is in it", err)
+	}
+}
+
 // Case 28: what a killed lab leaves is found and ended by the next start, and named; the nodes of
 // a live lab are left alone.
 func TestLeftoversOfAKilledLabAreEndedAndNamed(t *testing.T) {

@@ -50,6 +50,10 @@ func NewProcess(ctx context.Context, options ProcessOptions) (Runtime, error) {
 	if options.LogDir == "" {
 		options.LogDir = dir
 	}
+	if found, _ := os.ReadDir(options.Dir); len(found) > 0 {
+		return nil, fmt.Errorf("start process runtime: %s holds %s of an earlier run, and every run has a fresh folder: "+
+			"jaegerlab clean removes what a lab left, or point TMPDIR elsewhere", options.Dir, found[0].Name())
+	}
 	for _, folder := range []string{options.Dir, options.LogDir} {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return nil, fmt.Errorf("start process runtime: create folder: %w", err)
