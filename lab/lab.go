@@ -45,7 +45,16 @@ func Setup(ctx context.Context, s spec.Spec, say func(string, ...any)) error {
 	if err != nil {
 		return err
 	}
-	return setup.Install(ctx, setup.NeedOf(s, where), say)
+	return orWithoutDocker(where, setup.Install(ctx, setup.NeedOf(s, where), say))
+}
+
+// orWithoutDocker adds the way out to what Docker lacks. The lab does not take it by itself: a
+// run of other programs under other limits is not what was asked for.
+func orWithoutDocker(where spec.Runtime, err error) error {
+	if err == nil || where != spec.Docker || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fmt.Errorf("%w\nOr run it without Docker: LAB_RUNTIME=process", err)
 }
 
 // Run measures every round of every arm of a spec and returns the record, which is also on disk.
@@ -173,7 +182,7 @@ func (c *comparison) choose(s *spec.Spec, left []string) ([]record.LeftOut, erro
 		leftOut = append(leftOut, record.LeftOut{Arm: b.String(), Reason: missing[0].String()})
 	}
 	if s.Named && len(absent) > 0 || len(kept) == 0 {
-		return nil, &setup.AbsentError{Items: unique(absent)}
+		return nil, orWithoutDocker(s.Runtime, &setup.AbsentError{Items: unique(absent)})
 	}
 	for _, one := range leftOut {
 		c.Console.Say("left out %s: %s", one.Arm, one.Reason)
