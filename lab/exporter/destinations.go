@@ -39,7 +39,8 @@ type poster struct {
 	conn    net.Conn
 	answers *bufio.Reader
 	head    []byte
-	fixed   int // bytes of head before the length
+	fixed   int       // bytes of head before the length
+	said    [200]byte // the beginning of an answer's body, for an error
 }
 
 const (
@@ -143,22 +144,21 @@ func (p *poster) answer() error {
 	if code == 204 || code == 304 {
 		length = 0
 	}
-	var said [200]byte // the beginning of the body, for an error
 	read := 0
 	if !chunked && length >= 0 {
-		read, _ = io.ReadFull(p.answers, said[:min(int(min(length, 1<<20)), len(said))])
+		read, _ = io.ReadFull(p.answers, p.said[:min(int(min(length, 1<<20)), len(p.said))])
 		if _, err := p.answers.Discard(int(min(length, 1<<20)) - read); err != nil || length > 1<<20 {
 			keep = false
 		}
 	} else {
 		keep = false // an end that is not known in advance: a new connection is cheaper than to read it
-		read, _ = p.answers.Read(said[:])
+		read, _ = p.answers.Read(p.said[:])
 	}
 	if !keep {
 		_ = p.close()
 	}
 	if code < 200 || code > 299 {
-		return fmt.Errorf("post to %s: HTTP %d: %s", p.addr, code, bytes.TrimSpace(said[:read]))
+		return fmt.Errorf("post to %s: HTTP %d: %s", p.addr, code, bytes.TrimSpace(p.said[:read]))
 	}
 	return nil
 }

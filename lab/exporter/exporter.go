@@ -32,7 +32,8 @@ type Options struct {
 	// before each run of spans of one resource. Otherwise spans are grouped by resource, and the
 	// header stands once in each packet.
 	InOrder bool
-	// MaxProcesses is how many resources' headers are remembered, the newest; 0 = DefaultProcesses.
+	// MaxProcesses is how many resources' headers are remembered from batch to batch, the newest;
+	// 0 = DefaultProcesses. A batch of more resources is grouped all the same.
 	MaxProcesses int
 }
 
@@ -57,6 +58,7 @@ type Exporter struct {
 	packet    packet
 	processes map[attribute.Distinct]*process
 	order     []attribute.Distinct // of the remembered processes, the oldest first
+	spare     []*process           // forgotten ones, whose memory is used again
 	groups    []group
 	next      []int32 // the span after this one in its group
 	batch     uint64
@@ -146,6 +148,7 @@ func (e *Exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 		}
 		job.flush()
 	}
+	e.forget()
 	return job.result()
 }
 
@@ -188,18 +191,34 @@ func (e *Exporter) groupOf(of *resource.Resource) int32 {
 	return p.group
 }
 
-// remember encodes a resource's header; the oldest is forgotten when there are too many.
+// remember encodes a resource's header. Nothing is forgotten before the batch is sent: its spans of
+// one resource would be torn into packets of their own.
 func (e *Exporter) remember(key attribute.Distinct, of *resource.Resource) *process {
-	if len(e.order) >= e.options.MaxProcesses {
-		delete(e.processes, e.order[0])
-		e.order = e.order[:copy(e.order, e.order[1:])]
+	p := &process{}
+	if last := len(e.spare) - 1; last >= 0 {
+		p, e.spare = e.spare[last], e.spare[:last]
 	}
-	header := encoder{compact: e.compact}
+	header := encoder{compact: e.compact, bytes: p.header[:0]}
 	header.process(of)
-	p := &process{header: header.bytes}
+	*p = process{header: header.bytes}
 	e.processes[key] = p
 	e.order = append(e.order, key)
 	return p
+}
+
+// forget drops the oldest processes above the cap, and keeps their memory for the next batch's.
+func (e *Exporter) forget() {
+	over := len(e.order) - e.options.MaxProcesses
+	if over <= 0 {
+		return
+	}
+	for _, key := range e.order[:over] {
+		if len(e.spare) < e.options.MaxProcesses {
+			e.spare = append(e.spare, e.processes[key])
+		}
+		delete(e.processes, key)
+	}
+	e.order = e.order[:copy(e.order, e.order[over:])]
 }
 
 // sending is one call of ExportSpans.
@@ -258,8 +277,9 @@ func (s *sending) result() error {
 	totals.Failed += int64(s.lost)
 	var problems []error
 	if s.tooLarge > 0 {
-		problems = append(problems, fmt.Errorf("export spans to Jaeger: %d spans are larger than %d bytes, the first makes %d; "+
-			"raise Options.MaxBytes, as far as the receiver takes it, or put less into spans", s.tooLarge, s.exporter.options.MaxBytes, s.size))
+		problems = append(problems, fmt.Errorf("export spans to Jaeger: %d spans are larger than %d bytes, the first "+
+			"makes %d; raise Options.MaxBytes, as far as the receiver takes it, or put less into spans",
+			s.tooLarge, s.exporter.options.MaxBytes, s.size))
 	}
 	if s.failed != nil {
 		problems = append(problems, fmt.Errorf("export spans to Jaeger: %d spans were not sent: %w", s.lost, s.failed))

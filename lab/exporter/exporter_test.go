@@ -291,6 +291,21 @@ func TestHeadersPerBatchOrPerRun(t *testing.T) {
 	}
 }
 
+// A cap on remembered services bounds what is kept, and tears no group of a batch apart.
+func TestCapOnRememberedServices(t *testing.T) {
+	to := &kept{}
+	e := newExporter(to, true, Options{MaxProcesses: 2})
+	for range 2 {
+		to.bodies = nil
+		if err := e.ExportSpans(t.Context(), bulk(60, 5)); err != nil || len(to.bodies) != 5 {
+			t.Errorf("%d packets, %v, want one for each of 5 services", len(to.bodies), err)
+		}
+		if len(e.processes) != 2 || len(e.order) != 2 || len(e.spare) > 2 {
+			t.Errorf("%d processes are remembered, %d are spare; want 2 at most", len(e.processes), len(e.spare))
+		}
+	}
+}
+
 // A packet that fails is counted with its spans, and the others leave.
 func TestFailuresAreCounted(t *testing.T) {
 	to := &kept{fail: func(n int) error {

@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -75,5 +76,50 @@ func TestPosterKeepsTheDeadline(t *testing.T) {
 	defer cancel()
 	if err := e.ExportSpans(ctx, bulk(1, 1)); err == nil || !strings.Contains(err.Error(), "timeout") || e.Totals().Failed != 1 {
 		t.Errorf("%v, totals %+v", err, e.Totals())
+	}
+}
+
+// Goal: requests over a kept connection allocate nothing, the answer's body included.
+func TestPostAllocatesNothing(t *testing.T) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go answerAll(listener)
+	p := newPoster(listener.Addr().String())
+	defer p.close()
+	body := []byte("spans")
+	post := func() {
+		if err := p.send(time.Time{}, body); err != nil {
+			t.Error(err)
+		}
+	}
+	post()
+	if allocs := testing.AllocsPerRun(20, post); allocs > 0 {
+		t.Errorf("%v allocations for a request", allocs)
+	}
+}
+
+// answerAll is an HTTP server of one connection that allocates nothing for a request.
+func answerAll(listener net.Listener) {
+	conn, err := listener.Accept()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	request, end := make([]byte, 1<<10), []byte("spans")
+	answer := []byte("HTTP/1.1 202 Accepted\r\nContent-Length: 4\r\n\r\ndone")
+	for {
+		for got := 0; !bytes.HasSuffix(request[:got], end); {
+			n, err := conn.Read(request[got:])
+			if err != nil {
+				return
+			}
+			got += n
+		}
+		if _, err := conn.Write(answer); err != nil {
+			return
+		}
 	}
 }
