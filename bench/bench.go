@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -39,9 +40,10 @@ type Record struct {
 
 // Row is what one thing measured, sample after sample.
 type Row struct {
-	Name    string               `json:"name"` // as benchstat takes it: words and name=value joined by slashes
-	Doubts  []string             `json:"doubts,omitempty"`
-	Samples map[string][]float64 `json:"samples"` // by unit: "spans/s", "B/span"
+	Name    string               `json:"name"`             // as benchstat takes it: words and name=value joined by slashes
+	Notes   []string             `json:"notes,omitempty"`  // how it was measured: flags of a peer
+	Doubts  []string             `json:"doubts,omitempty"` // reasons to read it with care
+	Samples map[string][]float64 `json:"samples"`          // by unit: "spans/s", "B/span"
 }
 
 // Add appends one sample.
@@ -109,12 +111,12 @@ func Document(r Record, title string, columns []Column) report.Document {
 	numbers := map[string]int{}
 	for _, row := range r.Rows {
 		name := report.Cell{Text: row.Name, Plain: row.Name}
-		for _, doubt := range row.Doubts {
-			if numbers[doubt] == 0 {
-				numbers[doubt] = len(numbers) + 1
-				t.Footnotes = append(t.Footnotes, report.Footnote{Number: numbers[doubt], Text: doubt})
+		for _, note := range slices.Concat(row.Notes, row.Doubts) {
+			if numbers[note] == 0 {
+				numbers[note] = len(numbers) + 1
+				t.Footnotes = append(t.Footnotes, report.Footnote{Number: numbers[note], Text: note})
 			}
-			name.Notes = append(name.Notes, numbers[doubt])
+			name.Notes = append(name.Notes, numbers[note])
 		}
 		cells := []report.Cell{name}
 		for _, c := range columns {
@@ -154,7 +156,8 @@ func grouped(plain string) string {
 // Benchfmt is the record as the Go benchmark format, a line for each sample, which benchstat reads.
 func Benchfmt(r Record) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "goos: %s\ngoarch: %s\npkg: jaegerlab/%s\ncpu: %s\n", r.Host.OS, r.Host.Arch, r.Experiment, r.Host.CPUModel)
+	fmt.Fprintf(&b, "goos: %s\ngoarch: %s\npkg: jaegerlab/%s\ncpu: %s\n",
+		r.Host.OS, r.Host.Arch, r.Experiment, r.Host.CPUModel)
 	for _, row := range r.Rows {
 		units := make([]string, 0, len(row.Samples))
 		most := 0
@@ -176,26 +179,64 @@ func Benchfmt(r Record) []byte {
 	return b.Bytes()
 }
 
+// Files of a saved benchmark.
+const (
+	recordName = "benchmark.json"
+	linesName  = "bench.txt"
+)
+
+// Is reports whether a folder of results holds a benchmark, and not a comparison of stores.
+func Is(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, recordName))
+	return err == nil
+}
+
+// Load reads the benchmark that Save wrote into a folder.
+func Load(dir string) (r Record, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, recordName))
+	if err != nil {
+		return r, fmt.Errorf("read the benchmark in %s: %w", dir, err)
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, fmt.Errorf("read the benchmark in %s: %s: %w", dir, recordName, err)
+	}
+	if r.Version != Version {
+		return r, fmt.Errorf("read the benchmark in %s: it has version %d, this program reads %d; "+
+			"render it with the program that wrote it", dir, r.Version, Version)
+	}
+	return r, nil
+}
+
 // Save writes benchmark.json, report.md and bench.txt into the folder.
 func Save(folder *record.Folder, r Record, doc report.Document) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return fmt.Errorf("save the benchmark in %s: %w", folder.Dir, err)
 	}
+	if err := record.WriteFile(filepath.Join(folder.Dir, recordName), append(data, '\n')); err != nil {
+		return err
+	}
+	return Rewrite(folder.Dir, r, doc)
+}
+
+// Rewrite makes what is read by people and by benchstat from the record again: report.md, bench.txt.
+func Rewrite(dir string, r Record, doc report.Document) error {
 	var page bytes.Buffer
 	if err := report.MarkdownTables(&page, doc); err != nil {
-		return fmt.Errorf("save the benchmark in %s: %w", folder.Dir, err)
+		return fmt.Errorf("render the benchmark in %s: %w", dir, err)
 	}
 	page.WriteString("\n## Settings\n\n")
 	for _, name := range slices.Sorted(maps.Keys(r.Settings)) {
 		fmt.Fprintf(&page, "- %s: `%s`\n", name, r.Settings[name])
 	}
-	fmt.Fprintf(&page, "- host: %s/%s, %d CPUs, %s, kernel %s\n", r.Host.OS, r.Host.Arch, r.Host.CPUs, r.Host.CPUModel, r.Host.Kernel)
-	page.WriteString("- every sample: `benchmark.json`; for benchstat: `bench.txt`\n")
-	for name, content := range map[string][]byte{"benchmark.json": append(data, '\n'), report.FileName: page.Bytes(), "bench.txt": Benchfmt(r)} {
-		if err := record.WriteFile(filepath.Join(folder.Dir, name), content); err != nil {
-			return err
-		}
+	fmt.Fprintf(&page, "- host: %s\n- every sample: `%s`; for benchstat: `%s`\n", HostLine(r.Host), recordName, linesName)
+	if err := record.WriteFile(filepath.Join(dir, report.FileName), page.Bytes()); err != nil {
+		return err
 	}
-	return nil
+	return record.WriteFile(filepath.Join(dir, linesName), Benchfmt(r))
+}
+
+// HostLine names the machine in a line.
+func HostLine(h record.Host) string {
+	return fmt.Sprintf("%s/%s, %d CPUs, %s, kernel %s", h.OS, h.Arch, h.CPUs, h.CPUModel, h.Kernel)
 }

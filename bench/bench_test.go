@@ -45,7 +45,9 @@ func TestSavedBenchmarkCanBeRead(t *testing.T) {
 	one, two := row("lab/otlp grpc/traces=100", 1234567.5, 2e6), row("other", 1)
 	two.Doubt("one doubt")
 	two.Doubt("one doubt")
-	r := Record{Version: Version, ID: folder.ID, Experiment: "generators", Rows: []Row{one, two}, Lines: []string{"ratio: 2"},
+	one.Notes = []string{"peer --flag 1"}
+	r := Record{Version: Version, ID: folder.ID, Experiment: "generators", Rows: []Row{one, two},
+		Lines:    []string{"ratio: 2"},
 		Settings: map[string]string{"b": "2", "a": "1"}}
 	doc := Document(r, "Generators", []Column{MedianOf("rate", "spans/s", 1, "h"), MedianOf("size", "B", 0, "h")})
 	if err := Save(folder, r, doc); err != nil {
@@ -57,7 +59,7 @@ func TestSavedBenchmarkCanBeRead(t *testing.T) {
 		t.Errorf("benchmark.json: %v, %+v", err, back)
 	}
 	page, err := os.ReadFile(filepath.Join(folder.Dir, "report.md"))
-	for _, want := range []string{"1,617,283.8", "n/a", "(1) one doubt", "ratio: 2", "- a: `1`"} {
+	for _, want := range []string{"1,617,283.8", "n/a", "(1) peer --flag 1", "(2) one doubt", "ratio: 2", "- a: `1`"} {
 		if err != nil || !strings.Contains(string(page), want) {
 			t.Errorf("report.md: %v, it lacks %q:\n%s", err, want, page)
 		}

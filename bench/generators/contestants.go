@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,8 +21,9 @@ import (
 
 // contestant is one generator.
 type contestant struct {
-	name string
-	http bool // it sends OTLP over HTTP
+	name  string
+	http  bool // it sends OTLP over HTTP
+	notes []string
 	// start starts it for a black hole at addr; it sends for at least so long.
 	start func(ctx context.Context, addr string, long time.Duration) (*running, error)
 }
@@ -52,11 +54,11 @@ func contestants(ctx context.Context, o Options) (all []contestant, settings map
 		all = append(all, labNode(o.Self, "otlp-grpc", traces))
 	}
 	all = append(all, bare(o.Self, "otlp-grpc", 100, true), bare(o.Self, "otlp-grpc", 100, false))
-	all = append(all, tracegenOver(tracegen, "otlp-grpc"), telemetrygenGRPC(telemetrygen))
-	all = append(all, labNode(o.Self, "otlp-http", 100), tracegenOver(tracegen, "otlp-http"))
-	return all, map[string]string{"tracegen": tracegenV, "telemetrygen": telemetrygenV,
-		"tracegen flags":     strings.Join(tracegenFlags("otlp-grpc", time.Minute), " "),
-		"telemetrygen flags": strings.Join(telemetrygenFlags("ADDR", time.Minute), " ")}, nil
+	all = append(all, tracegenOver(tracegen, "otlp-grpc", 1, nil), tracegenOver(tracegen, "otlp-grpc", 4, largeBatches))
+	all = append(all, telemetrygenGRPC(telemetrygen, workers), telemetrygenGRPC(telemetrygen, 1))
+	all = append(all, labNode(o.Self, "otlp-http", 100))
+	all = append(all, tracegenOver(tracegen, "otlp-http", 1, nil), tracegenOver(tracegen, "otlp-http", 4, largeBatches))
+	return all, map[string]string{"tracegen": tracegenV, "telemetrygen": telemetrygenV}, nil
 }
 
 // Load is the work of one generator of the lab.
@@ -68,7 +70,7 @@ func Load(traces int) spec.Load {
 // labNode is the whole load node, with its outcomes, histograms and metrics, as every run uses it.
 func labNode(self, client string, traces int) contestant {
 	name := fmt.Sprintf("lab/%s/traces=%d", client, traces)
-	return contestant{name: name, http: client == "otlp-http", start: func(ctx context.Context, addr string, long time.Duration) (*running, error) {
+	start := func(ctx context.Context, addr string, long time.Duration) (*running, error) {
 		control, err := freePort()
 		if err != nil {
 			return nil, err
@@ -100,7 +102,8 @@ func labNode(self, client string, traces int) contestant {
 			return nil, err
 		}
 		return r, nil
-	}}
+	}
+	return contestant{name: name, http: client == "otlp-http", start: start}
 }
 
 // bare sends without a load node around it: patched, or the same bytes again and again.
@@ -127,32 +130,45 @@ func bare(self, client string, traces int, patch bool) contestant {
 	}}
 }
 
-func tracegenFlags(exporter string, long time.Duration) []string {
-	return []string{"-trace-exporter", exporter, "-workers", fmt.Sprint(workers), "-spans", fmt.Sprint(children),
-		"-attrs", fmt.Sprint(tags), "-pause", "0", "-duration", long.String()}
-}
+// largeBatches let the SDK's batch processor send up to 2,048 spans at once; by default it sends
+// 512. tracegen blocks when its queue is full, so it loses nothing.
+var largeBatches = []string{"OTEL_BSP_MAX_EXPORT_BATCH_SIZE=2048", "OTEL_BSP_MAX_QUEUE_SIZE=20480"}
 
-func tracegenOver(path, exporter string) contestant {
-	return contestant{name: "tracegen/" + exporter, http: exporter == "otlp-http",
+// tracegenOver is tracegen with so many services: it makes one batch processor and one exporter
+// for each, and sends one request at a time with each.
+func tracegenOver(path, exporter string, services int, env []string) contestant {
+	flags := func(long time.Duration) []string {
+		return []string{"-trace-exporter", exporter, "-workers", fmt.Sprint(workers), "-spans", fmt.Sprint(children),
+			"-attrs", fmt.Sprint(tags), "-pause", "0", "-services", fmt.Sprint(services), "-duration", long.String()}
+	}
+	return contestant{name: fmt.Sprintf("tracegen/%s/services=%d", exporter, services), http: exporter == "otlp-http",
+		notes: noteOf(env, "tracegen", flags(time.Minute)),
 		start: func(ctx context.Context, addr string, long time.Duration) (*running, error) {
-			env := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + addr}
-			return spawn(ctx, env, path, tracegenFlags(exporter, long+time.Minute)...)
+			env := append([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + addr}, env...)
+			return spawn(ctx, env, path, flags(long+time.Minute)...)
 		}}
 }
 
-func telemetrygenFlags(addr string, long time.Duration) []string {
-	flags := []string{"traces", "--otlp-insecure", "--otlp-endpoint", addr, "--workers", fmt.Sprint(workers), "--rate", "0",
-		"--duration", long.String(), "--child-spans", fmt.Sprint(children)}
-	for tag := range tags {
-		flags = append(flags, "--telemetry-attributes", fmt.Sprintf(`tag-%d="value-%d"`, tag, tag))
-	}
-	return flags
+func noteOf(env []string, name string, flags []string) []string {
+	return []string{strings.Join(slices.Concat(env, []string{name}, flags), " ")}
 }
 
-func telemetrygenGRPC(path string) contestant {
-	return contestant{name: "telemetrygen/otlp-grpc", start: func(ctx context.Context, addr string, long time.Duration) (*running, error) {
-		return spawn(ctx, nil, path, telemetrygenFlags(addr, long+time.Minute)...)
-	}}
+// telemetrygenGRPC has a row with one worker because that is its best: its workers never wait, a
+// full queue drops their spans, and many of them leave the goroutine that sends next to no CPU.
+func telemetrygenGRPC(path string, workers int) contestant {
+	flags := func(addr string, long time.Duration) []string {
+		flags := []string{"traces", "--otlp-insecure", "--otlp-endpoint", addr, "--workers", fmt.Sprint(workers),
+			"--rate", "0", "--duration", long.String(), "--child-spans", fmt.Sprint(children)}
+		for tag := range tags {
+			flags = append(flags, "--telemetry-attributes", fmt.Sprintf(`tag-%d="value-%d"`, tag, tag))
+		}
+		return flags
+	}
+	return contestant{name: fmt.Sprintf("telemetrygen/otlp-grpc/workers=%d", workers),
+		notes: noteOf(nil, "telemetrygen", flags("ADDR", time.Minute)),
+		start: func(ctx context.Context, addr string, long time.Duration) (*running, error) {
+			return spawn(ctx, nil, path, flags(addr, long+time.Minute)...)
+		}}
 }
 
 // spawn starts a program whose output is kept, and ends it when asked: first politely.

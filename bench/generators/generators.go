@@ -5,11 +5,14 @@
 package generators
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,10 +35,11 @@ const (
 
 // Options of a benchmark.
 type Options struct {
-	Rounds  int           // of all generators, in turn
-	Each    time.Duration // measured, after the generator is up to speed
-	Results string        // folder of results
-	Self    string        // path of the jaegerlab program, which is its own children
+	Rounds  int            // of all generators, in turn
+	Each    time.Duration  // measured, after the generator is up to speed
+	Only    *regexp.Regexp // rows to measure; nil = all
+	Results string         // folder of results
+	Self    string         // path of the jaegerlab program, which is its own children
 	Out     io.Writer
 	Say     setup.Say
 }
@@ -47,6 +51,13 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	if o.Only != nil {
+		names := fmt.Sprint(names(all))
+		all = slices.DeleteFunc(all, func(c contestant) bool { return !o.Only.MatchString(c.name) })
+		if len(all) == 0 {
+			return fmt.Errorf("measure generators: no row matches --only %q; there are %s", o.Only, names)
+		}
+	}
 	folder, err := record.Create(o.Results, "generators")
 	if err != nil {
 		return err
@@ -55,7 +66,7 @@ func Run(ctx context.Context, o Options) error {
 		Host: node.LocalHost(), Settings: settings, Rows: make([]bench.Row, len(all))}
 	for round := range o.Rounds {
 		for i, c := range all {
-			r.Rows[i].Name = c.name
+			r.Rows[i].Name, r.Rows[i].Notes = c.name, c.notes
 			o.Say("round %d of %d: %s", round+1, o.Rounds, c.name)
 			if err := measure(ctx, c, o.Each, &r.Rows[i]); err != nil {
 				return fmt.Errorf("measure %s: %w", c.name, err)
@@ -63,10 +74,10 @@ func Run(ctx context.Context, o Options) error {
 		}
 	}
 	r.Ended = time.Now().UTC()
-	r.Notes = []string{fmt.Sprintf("%d workers, 1 + %d spans a trace, %d tags a span; generator and black hole share %d CPUs; "+
-		"medians of %d rounds of %v.", workers, children, tags, r.Host.CPUs, o.Rounds, o.Each)}
+	r.Notes = []string{fmt.Sprintf("%d workers, 1 + %d spans a trace, %d tags a span; generator and black hole share "+
+		"%d CPUs; medians of %d rounds of %v.", workers, children, tags, r.Host.CPUs, o.Rounds, o.Each)}
 	r.Lines = ratios(r.Rows)
-	doc := bench.Document(r, "Generators", columns())
+	doc := Document(r)
 	if err := bench.Save(folder, r, doc); err != nil {
 		return err
 	}
@@ -80,7 +91,17 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-// Names of the rows that the ratios are made of.
+// Document is the table of a saved record.
+func Document(r bench.Record) report.Document { return bench.Document(r, "Generators", columns()) }
+
+func names(all []contestant) (names []string) {
+	for _, c := range all {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// Names of the rows that the ratios are made of; those of a peer begin so.
 const (
 	labGRPC      = "lab/otlp-grpc/traces=100"
 	labHTTP      = "lab/otlp-http/traces=100"
@@ -89,23 +110,33 @@ const (
 	tracegenHTTP = "tracegen/otlp-http"
 )
 
+// ratios compare with a peer's fastest row: whoever asks how much faster something is wants the
+// peer at its best.
 func ratios(rows []bench.Row) []string {
-	find := func(name string) (found bench.Row) {
-		for _, row := range rows {
-			if row.Name == name {
-				found = row
-			}
-		}
-		return found
-	}
 	line := func(what, of, to string) string {
-		return fmt.Sprintf("%s: %s", what, ratioText(bench.Ratio(find(of), find(to), spansPerS)))
+		peer := fastest(rows, to)
+		return fmt.Sprintf("%s: %s", what, ratioText(bench.Ratio(fastest(rows, of), peer, spansPerS)))
 	}
 	return []string{
+		fmt.Sprintf("tracegen's fastest rows, which the ratios are to: %s, %s",
+			cmp.Or(fastest(rows, tracegenHTTP).Name, "n/a"), cmp.Or(fastest(rows, tracegenGRPC).Name, "n/a")),
 		line("generator ratio to tracegen over HTTP", labHTTP, tracegenHTTP),
 		line("generator ratio to tracegen", labGRPC, tracegenGRPC),
 		line("generator ratio to ceiling", labGRPC, ceilingGRPC),
 	}
+}
+
+// fastest is the row of most spans per second among those whose names begin so.
+func fastest(rows []bench.Row, prefix string) (found bench.Row) {
+	for _, row := range rows {
+		if row.Name != prefix && !strings.HasPrefix(row.Name, prefix+"/") {
+			continue
+		}
+		if found.Name == "" || row.Median(spansPerS) > found.Median(spansPerS) {
+			found = row
+		}
+	}
+	return found
 }
 
 func ratioText(ratio float64) string {
@@ -120,7 +151,8 @@ const (
 	spansPerS    = "spans/s"
 	requestsPerS = "requests/s"
 	bytesPerSpan = "B/span"
-	grownMiB     = "MiB-grown"
+	startMiB     = "MiB-at-start"
+	endMiB       = "MiB-at-end"
 	allocs       = "allocs/request"
 )
 
@@ -130,8 +162,15 @@ func columns() []bench.Column {
 		bench.MedianOf("requests", requestsPerS, 0, "counted by the black hole"),
 		bench.MedianOf("size", bytesPerSpan, 1, "bytes of the requests' bodies per span"),
 		bench.MedianOf("allocations", allocs, 1, "of the sending process for one request; where it tells"),
-		bench.MedianOf("memory", grownMiB, 1, "resident memory of the generator, gained while it was measured"),
+		memory("memory at start", startMiB, "resident memory of the generator when its measuring began"),
+		memory("memory at end", endMiB, "the same when it ended; the lab's load node keeps every outcome for the ledger"),
 	}
+}
+
+func memory(title, unit, how string) bench.Column {
+	c := bench.MedianOf(title, unit, 1, how)
+	c.Unit = "MiB"
+	return c
 }
 
 // measure starts a generator on a black hole of its own, waits until it is up to speed, and counts.
@@ -165,15 +204,16 @@ func measure(ctx context.Context, c contestant, each time.Duration, row *bench.R
 	if err := pause(ctx, settle, run); err != nil {
 		return err
 	}
-	memory := residentMiB(run.pid)
+	atStart := residentMiB(run.pid)
 	began, spans, requests, bytes := time.Now(), hole.Spans(), hole.Requests(), hole.Bytes()
 	if err := pause(ctx, each, run); err != nil {
 		return err
 	}
 	took := time.Since(began).Seconds()
 	spans, requests, bytes = hole.Spans()-spans, hole.Requests()-requests, hole.Bytes()-bytes
-	if after := residentMiB(run.pid); memory > 0 && after > 0 {
-		row.Add(grownMiB, after-memory)
+	if atEnd := residentMiB(run.pid); atStart > 0 && atEnd > 0 {
+		row.Add(startMiB, atStart)
+		row.Add(endMiB, atEnd)
 	}
 	if spans == 0 {
 		return fmt.Errorf("no span came within %v; see %s", each, run.log)

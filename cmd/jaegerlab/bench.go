@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,14 +18,22 @@ func benchCommands() []*cobra.Command {
 }
 
 func benchLoadCommand() *cobra.Command {
-	o := generators.Options{}
+	o, only := generators.Options{}, ""
 	cmd := &cobra.Command{
 		Use:   "bench-load",
 		Short: "measure the lab's span generator, its ceiling, tracegen and telemetrygen against one black hole",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Rounds < 1 || o.Each < 100*time.Millisecond {
-				return fmt.Errorf("measure generators: --rounds %d, --each %v; accepted: at least 1, at least 100ms", o.Rounds, o.Each)
+				return fmt.Errorf("measure generators: --rounds %d, --each %v; accepted: at least 1, at least 100ms",
+					o.Rounds, o.Each)
+			}
+			if only != "" {
+				expression, err := regexp.Compile(only)
+				if err != nil {
+					return fmt.Errorf("measure generators: --only: %w", err)
+				}
+				o.Only = expression
 			}
 			self, err := os.Executable()
 			if err != nil {
@@ -39,6 +48,7 @@ func benchLoadCommand() *cobra.Command {
 	}
 	cmd.Flags().IntVar(&o.Rounds, "rounds", 3, "how often each generator is measured")
 	cmd.Flags().DurationVar(&o.Each, "each", 3*time.Second, "how long each time")
+	cmd.Flags().StringVar(&only, "only", "", "measure only the rows whose names match this regular expression")
 	cmd.Flags().StringVar(&o.Results, "results", os.Getenv("LAB_RESULTS"), "folder of results")
 	return cmd
 }
