@@ -38,6 +38,8 @@ var rooms = map[string][]string{
 	"lab/ledger":  {"lab/trace", "lab/record"},
 
 	"lab/exporter": {},
+	// solo is the real receiver of tests and benchmarks.
+	"lab/solo": with(vocabulary, "lab/node", "lab/protocol", "lab/setup"),
 
 	"lab":         with(vocabulary, "lab/node", "lab/protocol", "lab/setup", "lab/backend", "lab/stack", "lab/load", "lab/observe", "lab/fault", "lab/ledger"),
 	"report":      with(vocabulary, "report/stat"),
@@ -46,7 +48,7 @@ var rooms = map[string][]string{
 	"report/verify": with(vocabulary, "lab/ledger", "lab/observe", "lab/node", "report", "report/stat"),
 	"experiments":   with(vocabulary, "lab", "report", "bench"),
 	// bench measures the lab's own parts and their peers; it stands beside the flow.
-	"bench":    with(vocabulary, "lab/node", "lab/protocol", "lab/load", "lab/setup", "lab/exporter", "report"),
+	"bench":    with(vocabulary, "lab/node", "lab/protocol", "lab/load", "lab/setup", "lab/exporter", "lab/solo", "report"),
 	"grafana":  {"lab/backend", "lab/load", "lab/observe"}, // for the names of metrics
 	"lab/tidy": {},
 

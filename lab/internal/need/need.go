@@ -94,19 +94,15 @@ func Java(t testing.TB, major string) string {
 	return ""
 }
 
-// Programs needs executables, each a path or a name on the PATH, and returns their paths.
-func Programs(t testing.TB, programs ...string) []string {
+// Built needs a program that make setup builds; find gives its path, or says what is missing.
+func Built(t testing.TB, find func(context.Context) (string, error)) string {
 	t.Helper()
 	notShort(t)
-	var paths []string
-	for _, program := range programs {
-		path, err := exec.LookPath(program)
-		if err != nil {
-			skip(t, "program "+program, "not built or installed here (make setup): "+err.Error())
-		}
-		paths = append(paths, path)
+	path, err := find(context.Background())
+	if err != nil {
+		skip(t, "a built program", err.Error())
 	}
-	return paths
+	return path
 }
 
 // Limits needs a machine where this user may set limits on processes.
