@@ -35,12 +35,19 @@ type experiment struct {
 
 // spec lays the literal over the environment's spec, except where a variable is set.
 func (e experiment) spec() (spec.Spec, error) {
-	s, err := spec.FromEnv(os.Environ())
+	s, err := spec.FromEnv(typedInRoot(os.Environ()))
 	if err != nil {
 		return s, err
 	}
 	s.Experiment = e.Name
 	s.Treatment, s.Copies = append([]string{}, e.Treatment...), e.Copies
+	if s.Target != nil {
+		if len(e.Collectors) > 1 || len(e.Backends) > 1 {
+			return s, fmt.Errorf("LAB_TARGET=%q: experiment %s compares stacks that the lab starts; with a target run "+
+				"TestBackends (the default) or TestAA", os.Getenv("LAB_TARGET"), e.Name)
+		}
+		e.Backends, e.Collectors, e.Profile = nil, nil, ""
+	}
 	if e.Backends != nil && os.Getenv("LAB_BACKENDS") == "" {
 		s.Backends, s.Named = e.Backends, true
 	}
@@ -85,6 +92,14 @@ func compare(t *testing.T, e experiment) {
 	case err != nil:
 		t.Fatalf("experiment %s: %v", e.Name, err)
 	}
+}
+
+// typedInRoot is the environment with the path of LAB_TARGET read as fromRoot says.
+func typedInRoot(environ []string) []string {
+	if path := os.Getenv("LAB_TARGET"); path != "" {
+		return append(environ, "LAB_TARGET="+fromRoot(path)) // the last one counts
+	}
+	return environ
 }
 
 // fromRoot reads a path as users type it, in the checkout's root; go test runs in this package's folder.

@@ -80,7 +80,7 @@ func (r *round) readBefore(ctx context.Context) error {
 	r.sampler, err = observe.StartSampler(context.WithoutCancel(ctx), observe.SamplerAsk{
 		Nodes: r.nodes(), Collector: r.Collector.Node.Name(), Dir: r.folder.Dir, Progress: r.progressPoints,
 		Counters: observe.CollectorCounters(r.Collector.MetricsAddr, r.arm.Client), Pulse: r.pulse,
-		Push: &observe.Pusher{Addr: r.Monitor.Addr, Start: r.started},
+		Push: r.pusher(),
 	})
 	return err
 }
@@ -134,8 +134,11 @@ func (r *round) readUsage(ctx context.Context) {
 	}
 }
 
-// readMachine reads how busy the whole machine is; empty when node-exporter does not answer.
+// readMachine reads how busy the whole machine is; empty when no node-exporter answers.
 func (r *round) readMachine(ctx context.Context) observe.Snapshot {
+	if r.Monitor == nil {
+		return observe.Snapshot{}
+	}
 	page, err := observe.Scrape(ctx, r.Monitor.Exporter.Addr("http"))
 	if err != nil {
 		return observe.Snapshot{}
@@ -232,8 +235,10 @@ func (r *round) drain(ctx context.Context) error {
 		r.run.Backlog = cluster.Compactions(ctx)
 	}
 	r.readCounters(ctx)
-	if err := r.Monitor.LastScrape(ctx, time.Now()); err != nil {
-		r.run.Warnings = append(r.run.Warnings, fmt.Sprintf("Prometheus misses the run's end: %v", err))
+	if r.Monitor != nil {
+		if err := r.Monitor.LastScrape(ctx, time.Now()); err != nil {
+			r.run.Warnings = append(r.run.Warnings, fmt.Sprintf("Prometheus misses the run's end: %v", err))
+		}
 	}
 	return r.closeSeries()
 }
@@ -331,13 +336,10 @@ func (r *round) traces(yield func(high, low uint64) bool) {
 
 // judge closes the ledger and takes its figures into the run.
 func (r *round) judge(read backend.ReadResult) {
-	// The collector stamps writes and the load node stamps sends with the clock of one kernel:
-	// both are nodes of one machine in either runtime.
-	sameClock := time.Duration(0)
 	facts := ledger.Facts{
 		Window: r.run.Window, HasForeign: read.HasForeign, HasDuplicates: read.HasDuplicates,
 		HasWriteTime: read.HasWriteTime, Ranges: read.Ranges, AbsentUnknown: read.AbsentUnknown,
-		ClockOffset: &sameClock,
+		ClockOffset: r.clockOffset(),
 	}
 	if d := r.drained; d != nil {
 		facts.StillMoving = !d.Settled
@@ -372,7 +374,9 @@ func (r *round) recordNodes(ctx context.Context) {
 		one := observe.Usage(ctx, n, reads[0], reads[1])
 		last := observe.Usage(ctx, n, reads[0], reads[len(reads)-1])
 		one.MemoryPeakBytes, one.OOMKills = last.MemoryPeakBytes, last.OOMKills
-		one.Log = r.comparison.folder.Rel(n.LogFile())
+		if one.Log != "" {
+			one.Log = r.comparison.folder.Rel(one.Log)
+		}
 		r.run.Nodes = append(r.run.Nodes, one)
 		r.run.LimitsInForce = r.run.LimitsInForce && one.Enforced
 	}

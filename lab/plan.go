@@ -46,7 +46,11 @@ func MakePlan(s spec.Spec) Plan {
 // no limit is in force.
 func armMemory(arm spec.Arm) int64 {
 	memory := int64(labMemory)
-	for _, host := range []spec.Host{spec.CollectorHost, spec.LoadHost, spec.MonitorHost} {
+	hosts := []spec.Host{spec.CollectorHost, spec.LoadHost, spec.MonitorHost}
+	if arm.Target != "" {
+		hosts = hosts[1:] // its collector and database are somewhere else
+	}
+	for _, host := range hosts {
 		memory += spec.LimitsFor(spec.T2, host, arm.Backend.Engine, 1).MemoryBytes
 	}
 	return memory + int64(arm.Backend.Nodes)*spec.NodeMemoryBytes(arm.Backend.Engine)

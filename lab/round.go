@@ -150,15 +150,16 @@ func (c *comparison) last(arm spec.Arm, n int) bool {
 // and node-exporter while the database nodes join.
 func (r *round) start(ctx context.Context) error {
 	beside, startCtx := errgroup.WithContext(ctx)
-	beside.Go(func() error { return r.startStore(startCtx) })
+	up := r.starter()
+	beside.Go(func() error { return up.startStore(startCtx) })
 	beside.Go(func() error { return r.startLoad(startCtx) })
 	if err := beside.Wait(); err != nil {
 		return err
 	}
-	if err := r.startCollector(ctx); err != nil {
+	if err := up.startCollector(ctx); err != nil {
 		return err
 	}
-	if err := r.startMonitor(ctx); err != nil {
+	if err := up.startMonitor(ctx); err != nil {
 		return err
 	}
 	r.run.Overcommitted = spec.Overcommitted(r.arm.Profile, r.Runtime.Host().CPUs)

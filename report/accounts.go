@@ -81,6 +81,9 @@ func (b *builder) cannot(run record.Run, what string) string {
 	if run.Spec.Backend.Engine.Embedded() {
 		return string(run.Spec.Backend.Engine) + " is read back by trace ids and can't show " + what
 	}
+	if run.Spec.Target != "" {
+		return "a target is read back by the run's own trace ids and can't show " + what
+	}
 	return "the read-back could not show " + what
 }
 

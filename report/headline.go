@@ -147,6 +147,9 @@ func (b *builder) engineCell(a arm) Cell {
 	if e.Nodes > 0 && run.Spec.Replication > 0 {
 		rest += fmt.Sprintf(", RF %d", run.Spec.Replication)
 	}
+	if run.Spec.Target != "" && e.Replication != "" {
+		rest += ", " + e.Replication
+	}
 	c := lines(first)
 	if rest != "" {
 		c = lines(first, rest)
@@ -159,6 +162,9 @@ func (b *builder) engineCell(a arm) Cell {
 		ships := "differs from what the official image ships: "
 		if run.Spec.Backend.Engine.Embedded() {
 			ships = "set by the lab, beside the store's defaults: "
+		}
+		if run.Spec.Target != "" {
+			ships = ""
 		}
 		c = b.note(c, ships+strings.Join(e.Differences, "; "))
 	}

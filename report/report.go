@@ -78,6 +78,7 @@ func firstLines(r record.Record, all []arm, s source, list []Decision) []string 
 			say("STAND-IN: %s: %s", a.name, strings.TrimPrefix(standInText(run), "stand-in: "))
 		}
 	}
+	targets(all, say)
 	overcommitted(r, say)
 	limitsNotInForce(all, say)
 	say("%s", setting(r))

@@ -20,11 +20,14 @@ func (b *builder) resources(r record.Record, rounds bool) {
 			if n.Exit != "" {
 				name = b.note(name, n.Name+" ended in the run: "+firstLine(n.Exit))
 			}
-			const noCgroup = "no cgroup of the node could be read for it"
-			b.row(append(runCells(run, rounds), name,
+			noCgroup := "no cgroup of the node could be read for it"
+			if unseen(run, n) {
+				noCgroup = ofTarget
+			}
+			b.row(append(append(runCells(run, rounds), name,
 				b.number(n.CPUSeconds, 1, noCgroup), b.number(n.ThrottledS, 1, noCgroup),
 				b.mebibytes(n.MemoryBytes, noCgroup), b.mebibytes(n.MemoryPeakBytes, noCgroup),
-				b.count(n.OOMKills, noCgroup), text(limitsText(n.Asked)), b.inForce(n))...)
+				b.count(n.OOMKills, noCgroup)), b.limitCells(run, n)...)...)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,7 +37,7 @@ func Connect(ctx context.Context, t spec.TargetCQL) (Cluster, error) {
 		session, at, err := c.open(ctx, addr)
 		if err != nil {
 			c.Close()
-			return nil, fmt.Errorf("connect to the target's database: %w", err)
+			return nil, fmt.Errorf("connect to the target's database: cql.hosts: %q: %w%s", addr, err, c.remedy(err))
 		}
 		c.hosts = append(c.hosts, externalHost{named: addr, addr: at, session: session})
 	}
@@ -92,6 +93,26 @@ func (c *external) secure(config *gocql.ClusterConfig, host string) error {
 	return nil
 }
 
+// remedy names the fields that may mend a failed connection.
+func (c *external) remedy(err error) string {
+	text := strings.ToLower(err.Error())
+	says := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
+	}
+	switch {
+	case says("cql.password_env"):
+		return ""
+	case says("authenticat", "password", "credentials"):
+		return "; cql.user and cql.password_env say who connects"
+	case says("tls:", "x509", "certificate", ".pem"):
+		return "; cql.tls says which certificates are used, and no cql.tls that there is no TLS"
+	case says("eof", "reset by peer", "no session within", "no response", "timeout"):
+		return "; is it CQL's port, and does it want TLS (cql.tls)?"
+	default:
+		return "; is it up, and can this machine reach it?"
+	}
+}
+
 // Nodes implements Cluster: there are none that the lab could watch.
 func (c *external) Nodes() []node.Node { return nil }
 
@@ -145,7 +166,7 @@ func (s *externalStore) Check(ctx context.Context) (string, error) {
 	k := &keyspace{name: s.cluster.target.Keyspace}
 	replication, err := k.checkNode(ctx, s.cluster.hosts[0].session)
 	if err != nil {
-		return "", fmt.Errorf("check keyspace %s of the target: %w", k.name, err)
+		return "", fmt.Errorf("check the target's database: cql.keyspace: %q: %w", k.name, err)
 	}
 	return describeReplication(replication), nil
 }

@@ -84,6 +84,13 @@ type Need struct {
 // NeedOf lists what the arms of a spec need in a runtime that is already resolved.
 func NeedOf(s spec.Spec, runtime spec.Runtime) Need {
 	need := Need{Runtime: runtime, Images: s.Images, Named: s.Named}
+	if s.Target != nil {
+		need.Programs = []string{Load}
+		if s.Target.Prometheus == "" {
+			need.Programs = append(need.Programs, NodeExporter, Prometheus)
+		}
+		return need
+	}
 	for _, arm := range s.Arms() {
 		for _, program := range ArmPrograms(arm) {
 			if !slices.Contains(need.Programs, program) {

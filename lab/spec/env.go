@@ -36,6 +36,9 @@ type environment struct {
 	Resume      string   `env:"LAB_RESUME" accept:"the folder of a saved comparison; unset: a new one" doc:"continue an interrupted comparison, or give it more rounds (LAB_ROUNDS)"`
 	Keep        bool     `env:"LAB_KEEP" envDefault:"false" accept:"1, 0, true, false" doc:"leave the last arm's stack up for a look; jaegerlab clean ends it"`
 
+	Target        string `env:"LAB_TARGET" accept:"the path of an endpoints file; unset: the lab starts a stack of its own" doc:"your own Jaeger and database: only a load node is started here"`
+	TargetConfirm string `env:"LAB_TARGET_CONFIRM" accept:"RATExSECONDS of one run, such as 500x60" doc:"says that so many spans a second may be sent to a target that is not on this machine"`
+
 	Content            string `env:"LAB_CONTENT" envDefault:"original" accept:"original, deep, heavy, varied" doc:"named content of spans: values for the settings below and SPANS_COUNT, TAGS_COUNT, where they are unset"`
 	Services           int    `env:"LAB_SERVICES" envDefault:"1" accept:"1 to 4000" doc:"distinct service names"`
 	TagValues          int    `env:"LAB_TAG_VALUES" envDefault:"1" accept:"1 to 1000000" doc:"distinct values of each tag; 1 is the original's constant tags, which fill few partitions"`
@@ -95,6 +98,7 @@ func FromEnv(environ []string) (Spec, error) {
 	backends, wrong := parseBackends(e.Backends)
 	s.Backends, s.Named = backends, len(e.Backends) > 0
 	problems = append(problems, wrong...)
+	problems = append(problems, s.aim(vars)...)
 	if len(problems) == 0 {
 		// Ranges are only worth judging on values that could be read.
 		return s, s.Validate()

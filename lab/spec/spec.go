@@ -46,12 +46,12 @@ func (e Engine) Embedded() bool { return e == Badger || e == Memory }
 // Backend is an engine with its node count, written "cassandra:2"; embedded engines have no count.
 type Backend struct {
 	Engine Engine `json:"engine"`
-	Nodes  int    `json:"nodes"` // 1-5; 0 for embedded engines
+	Nodes  int    `json:"nodes"` // 1-5; 0 for embedded engines, and where it is a target's own affair
 }
 
 // String gives the spelling that LAB_BACKENDS accepts.
 func (b Backend) String() string {
-	if b.Engine.Embedded() {
+	if b.Engine.Embedded() || b.Nodes == 0 {
 		return string(b.Engine)
 	}
 	return fmt.Sprintf("%s:%d", b.Engine, b.Nodes)
@@ -74,7 +74,10 @@ type Spec struct {
 	Collectors  []string  `json:"collectors"` // v2, v2-stock, v1, or a path of a collector file
 	Clients     []string  `json:"clients"`    // otlp-grpc, thrift-http, jaeger-client
 	Profile     Profile   `json:"profile"`
-	Replication int       `json:"replication"` // copies of each row, at most the node count
+	Replication int       `json:"replication"` // copies of each row, at most the node count; 0 = a target's own affair
+
+	Target        *Target `json:"target,omitempty"` // the user's own Jaeger and database; nil = the lab starts a stack
+	TargetConfirm string  `json:"-"`                // what the user said may be sent to it, "RATExSECONDS"
 
 	Load   Load   `json:"load"`
 	Rounds int    `json:"rounds"` // runs of every arm
@@ -118,7 +121,8 @@ type Arm struct {
 	Client      string  `json:"client"`
 	Profile     Profile `json:"profile"`
 	Replication int     `json:"replication"`
-	Label       string  `json:"label,omitempty"` // tells copies of one arm apart: "a", "b"
+	Label       string  `json:"label,omitempty"`  // tells copies of one arm apart: "a", "b"
+	Target      string  `json:"target,omitempty"` // name of the user's own Jaeger and database; "" = the lab's
 }
 
 // What an experiment may declare as its treatment.
@@ -128,9 +132,13 @@ const (
 	TreatClient    = "client"
 )
 
-// Name spells the arm in full, as tables and folders show it: "cassandra:2 v2 otlp-grpc".
+// Name spells the arm in full, as tables and folders show it: "cassandra:2 v2 otlp-grpc", or
+// "target:staging otlp-grpc", whose backend and collector are what they are.
 func (a Arm) Name() string {
 	name := strings.Join([]string{a.Backend.String(), a.Collector, a.Client}, " ")
+	if a.Target != "" {
+		name = "target:" + a.Target + " " + a.Client
+	}
 	if a.Label != "" {
 		name += " " + a.Label
 	}
@@ -144,6 +152,9 @@ func (s Spec) Arms() []Arm {
 		for _, collector := range s.Collectors {
 			for _, client := range s.Clients {
 				arm := Arm{Backend: b, Collector: collector, Client: client, Profile: s.Profile, Replication: s.Replication}
+				if s.Target != nil {
+					arm.Target = s.Target.Name
+				}
 				for i := range max(s.Copies, 1) {
 					if s.Copies > 1 {
 						arm.Label = string(rune('a' + i))

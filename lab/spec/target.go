@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -22,6 +23,10 @@ type Target struct {
 	Name      string          `yaml:"name" json:"name"` // how tables call it; default: the file's name
 	Collector TargetCollector `yaml:"collector" json:"collector"`
 	CQL       TargetCQL       `yaml:"cql" json:"cql"`
+
+	// Prometheus is host:port of one that watches the target already; then the lab starts none, and
+	// only asks this one for its version. "" = the lab starts its own beside the load node.
+	Prometheus string `yaml:"prometheus" json:"prometheus,omitempty"`
 }
 
 // TargetCollector is where spans go and where counters are read.
@@ -68,6 +73,7 @@ func ReadTarget(path string) (Target, error) {
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&t); err != nil {
 		return Target{}, fmt.Errorf("LAB_TARGET=%q: %w; accepted fields: name, collector {ingest, metrics, generation}, "+
+			"prometheus, "+
 			"cql {engine, hosts, keyspace, consistency, user, password_env, tls {ca, cert, key, server_name}}", path, err)
 	}
 	t.defaults(path)
@@ -117,6 +123,11 @@ func (t Target) problems() (problems []error) {
 	if len(t.Collector.Ingest) == 0 {
 		refuse("collector.ingest", "", "host:port for each client, such as otlp-grpc: 127.0.0.1:4317")
 	}
+	for _, client := range slices.Sorted(maps.Keys(t.Collector.Ingest)) {
+		if !slices.Contains(clients, client) {
+			refuse("collector.ingest", client, "clients: "+strings.Join(clients, ", "))
+		}
+	}
 	oneOf("collector.generation", t.Collector.Generation, "v2", "v1")
 	oneOf("cql.engine", string(t.CQL.Engine), string(Cassandra), string(Scylla))
 	oneOf("cql.consistency", t.CQL.Consistency, Consistencies...)
@@ -144,6 +155,9 @@ type endpoint struct{ field, addr string }
 
 func (t Target) endpoints() []endpoint {
 	all := []endpoint{{"collector.metrics", t.Collector.Metrics}}
+	if t.Prometheus != "" {
+		all = append(all, endpoint{"prometheus", t.Prometheus})
+	}
 	for client, addr := range t.Collector.Ingest {
 		all = append(all, endpoint{"collector.ingest." + client, addr})
 	}
@@ -176,13 +190,13 @@ func (t Target) Confirm(said string, spansPerS float64, seconds int) error {
 		return nil
 	}
 	if spansPerS <= 0 {
-		return fmt.Errorf("target %s has endpoints that are not on this machine (%s): a run there needs a fixed rate",
-			t.Name, strings.Join(elsewhere, ", "))
+		return fmt.Errorf("target %s has endpoints that are not on this machine (%s): a run there needs a fixed rate; "+
+			"set RATE to spans a second, and LAB_TARGET_CONFIRM to RATEx%d", t.Name, strings.Join(elsewhere, ", "), seconds)
 	}
 	want := fmt.Sprintf("%gx%d", spansPerS, seconds)
 	if said != want {
 		return fmt.Errorf("target %s has endpoints that are not on this machine (%s): LAB_TARGET_CONFIRM=%q; accepted: %s, which "+
-			"means %.0f spans are written to them and stay there", t.Name, strings.Join(elsewhere, ", "), said, want, spansPerS*float64(seconds))
+			"means that each run writes %.0f spans there, which stay", t.Name, strings.Join(elsewhere, ", "), said, want, spansPerS*float64(seconds))
 	}
 	return nil
 }

@@ -27,12 +27,17 @@ func (s Spec) Validate() error {
 	if _, err := ParseRate(s.Load.Rate); err != nil {
 		problems = append(problems, err)
 	}
+	problems = append(problems, s.targetProblems()...)
 	return join(problems)
 }
 
 type refusal func(name string, value any, format string, args ...any)
 
 func (s Spec) checkRanges(refuse refusal) {
+	leastCopies := 1
+	if s.Target != nil {
+		leastCopies = 0 // not asked for: the target's keyspace says
+	}
 	for _, check := range []struct {
 		name              string
 		value, least, top int
@@ -43,7 +48,7 @@ func (s Spec) checkRanges(refuse refusal) {
 		{"DURATION_S", s.Load.DurationS, 1, 86_400},
 		{"LAB_WARMUP_S", s.Load.WarmupS, 0, 3_600},
 		{"LAB_DRAIN_S", s.Load.DrainS, 5, 7_200},
-		{"LAB_REPLICATION", s.Replication, 1, 5},
+		{"LAB_REPLICATION", s.Replication, leastCopies, 5},
 		{"LAB_ROUNDS", s.Rounds, 1, 100},
 		{"LAB_SERVICES", s.Load.Services, 1, 4_000},
 		{"LAB_TAG_VALUES", s.Load.TagValues, 1, 1_000_000},
@@ -94,7 +99,7 @@ func (s Spec) checkPairs(refuse refusal) {
 	if slices.Contains(s.Collectors, "v1") && slices.Contains(s.Clients, "thrift-udp") {
 		refuse("LAB_CLIENT", "thrift-udp", "Jaeger v1.76 has no UDP receiver (it went with the agent); take LAB_COLLECTOR=v2 for UDP")
 	}
-	if s.Load.MaxRequestSpans > 2_000 && slices.Contains(s.Collectors, "v2") {
+	if s.Load.MaxRequestSpans > 2_000 && s.Target == nil && slices.Contains(s.Collectors, "v2") {
 		refuse("LAB_MAX_REQUEST_SPANS", s.Load.MaxRequestSpans, "the queue of collector v2 holds 2,000 spans and refuses a larger request for ever")
 	}
 	for _, b := range s.Backends {
@@ -122,6 +127,9 @@ func IsFile(word string) bool {
 // On fixes a spec to the runtime that was found and fills in its default backends. It refuses
 // what the user named and that runtime can't have, and returns the default arms left out instead.
 func (s Spec) On(runtime Runtime, goos string) (Spec, []string, error) {
+	if s.Target != nil {
+		return s, nil, s.Validate() // nothing of the lab's but its load node, a process
+	}
 	s.Runtime = runtime
 	if !s.Named {
 		s.Backends = defaultBackends(runtime, goos)

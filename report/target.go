@@ -1,0 +1,31 @@
+package report
+
+import (
+	"jaegerlab/lab/record"
+	"jaegerlab/lab/spec"
+)
+
+// targets says which arms ran on a Jaeger and a database that are not the lab's, before any figure.
+func targets(all []arm, say func(string, ...any)) {
+	for _, a := range all {
+		if a.asked().Spec.Target != "" {
+			say("TARGET: %s is the user's own Jaeger and database. The lab sent its own spans there and read them back by id; "+
+				"limits, CPU and memory of the target and foreign spans are not known.", a.name)
+		}
+	}
+}
+
+const ofTarget = "it is the user's own, and can't be seen from here"
+
+// unseen reports whether a node is a target's, of which nothing but its address is known.
+func unseen(run record.Run, n record.Node) bool {
+	return run.Spec.Target != "" && n.Host == spec.CollectorHost
+}
+
+// limitCells are the limits asked for and whether they were in force.
+func (b *builder) limitCells(run record.Run, n record.Node) []Cell {
+	if unseen(run, n) {
+		return []Cell{b.unknown(ofTarget), b.unknown(ofTarget)}
+	}
+	return []Cell{text(limitsText(n.Asked)), b.inForce(n)}
+}
