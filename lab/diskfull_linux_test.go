@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +32,9 @@ func TestIntegrationDiskFull(t *testing.T) {
 	t.Logf("verdict %s: %v; error: %v", run.Verdict, run.Reasons, err)
 	if run.Ledger.Generated == 0 {
 		t.Error("nothing was accounted for")
+	}
+	if !strings.Contains(strings.Join(run.Warnings, "\n"), "disk full: 0 MiB are free at "+small) {
+		t.Errorf("the full disk is not named: %v", run.Warnings)
 	}
 	if run.Verdict == record.Whole && run.Ledger.Stored < run.Ledger.Acked {
 		t.Errorf("whole, with %d of %d acknowledged spans stored", run.Ledger.Stored, run.Ledger.Acked)

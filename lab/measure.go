@@ -62,6 +62,7 @@ func (r *round) load(ctx context.Context) error {
 	_, err := r.remote.Wait(ctx, progressEvery, func(p load.Progress) { state = r.follow(ctx, p, state) })
 	loaded()
 	beside.Wait()
+	r.noteFullDisks()
 	if err != nil {
 		return err
 	}
@@ -83,30 +84,6 @@ func (r *round) readBefore(ctx context.Context) error {
 		Push: r.pusher(),
 	})
 	return err
-}
-
-// newPulse watches the nodes of a store that has some.
-func (r *round) newPulse() *observe.Pulse {
-	cluster, ok := r.Cluster.(interface {
-		Answers(ctx context.Context) []error
-	})
-	if !ok {
-		return nil
-	}
-	pulse := &observe.Pulse{Answers: cluster.Answers, WriteErrors: observe.CollectorWriteErrors(r.Collector.MetricsAddr)}
-	for _, n := range r.Cluster.Nodes() {
-		pulse.Nodes = append(pulse.Nodes, n.Name())
-	}
-	return pulse
-}
-
-// judgePulse says which nodes were away for a while, and whether the driver came back to them.
-func (r *round) judgePulse() {
-	if r.pulse == nil {
-		return
-	}
-	r.run.Warnings = append(r.run.Warnings, r.pulse.Warnings(time.Unix(0, r.run.Window.Start))...)
-	r.run.Unfit = r.pulse.NotRecovered(time.Unix(0, r.run.Window.End))
 }
 
 func (r *round) progressPoints(ctx context.Context) ([]observe.Point, error) {
@@ -165,30 +142,6 @@ func (r *round) follow(ctx context.Context, p load.Progress, before string) stri
 	r.Console.Live("%s: %s %.0f of %.0f s: %d generated, %d acked, %d refused, %d unanswered",
 		r.arm.Name(), p.State, min(p.ElapsedS, p.PlannedS), p.PlannedS, p.Generated, p.Acked, p.Refused, p.Unanswered)
 	return p.State
-}
-
-// watch ends the load as soon as a node of the measured path dies.
-func (r *round) watch(ctx context.Context) {
-	dead := make(chan node.Node, 1)
-	for _, n := range r.nodes() {
-		go func() {
-			select {
-			case <-n.Done():
-				select {
-				case dead <- n:
-				default:
-				}
-			case <-ctx.Done():
-			}
-		}()
-	}
-	select {
-	case <-ctx.Done():
-	case n := <-dead:
-		r.died = fmt.Errorf("%s died in mid-run: %s; its log ends:\n%s", n.Name(), n.Exit(), n.Tail(12))
-		r.Console.Say("%s died: %s; ending the load", n.Name(), n.Exit())
-		_ = r.remote.Stop(ctx, stopGrace) // a load node that died itself can't answer; Wait notices
-	}
 }
 
 // collectOutcomes takes over what became of every request, and saves it before anything else.
