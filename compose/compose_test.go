@@ -119,7 +119,7 @@ func TestTarget(t *testing.T) {
 		t.Errorf("keyspace %s, endpoints elsewhere %v", target.CQL.Keyspace, elsewhere)
 	}
 	f := read(t, "cassandra.yaml")
-	for _, addr := range append([]string{target.Collector.Metrics, target.Collector.Ingest["otlp-grpc"],
+	for _, addr := range append([]string{target.Prometheus, target.Collector.Metrics, target.Collector.Ingest["otlp-grpc"],
 		target.Collector.Ingest["thrift-http"]}, target.CQL.Hosts...) {
 		published := false
 		for _, s := range f.Services {

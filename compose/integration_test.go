@@ -33,7 +33,8 @@ const (
 var services = []string{"schema", "schema-ready", "collector", "prometheus", "node-exporter", "resources"}
 
 // TestIntegrationCassandraStack brings the Cassandra stack up with the real Docker Compose, sends to
-// both collectors, asks Prometheus for every panel of every dashboard, and takes the stack down.
+// both collectors, asks Prometheus for every panel of every dashboard, measures the stack as a target,
+// and takes it down.
 func TestIntegrationCassandraStack(t *testing.T) {
 	needDocker(t)
 	c := newComposed(t, "cassandra.yaml")
@@ -47,6 +48,7 @@ func TestIntegrationCassandraStack(t *testing.T) {
 	c.must(upWithin, "up", "-d", "collector-v1")
 	c.load("collector-v1:14268", "thrift-http")
 	c.panels("collector-v1:14269")
+	c.target()
 }
 
 // lacking skips with the reason that is counted, or fails where CI requires Docker.

@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/tw"
 	"github.com/spf13/cobra"
 
+	"jaegerlab/lab"
 	"jaegerlab/lab/setup"
+	"jaegerlab/lab/spec"
 )
 
 func doctorCommand() *cobra.Command {
@@ -18,7 +21,15 @@ func doctorCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			table := tablewriter.NewTable(cmd.OutOrStdout(), tablewriter.WithRowAutoWrap(tw.WrapNormal), tablewriter.WithRowMaxWidth(36))
 			table.Header("check", "state", "have", "need", "remedy")
-			for _, check := range setup.Doctor(cmd.Context()) {
+			checks := setup.Doctor(cmd.Context())
+			if os.Getenv("LAB_TARGET") != "" {
+				s, err := spec.FromEnv(os.Environ())
+				if err != nil {
+					return err
+				}
+				checks = append(checks, lab.TryTarget(cmd.Context(), s)...)
+			}
+			for _, check := range checks {
 				if err := table.Append(check.Name, string(check.State), check.Have, check.Need, check.Remedy); err != nil {
 					return fmt.Errorf("add the check %s to the table: %w", check.Name, err)
 				}

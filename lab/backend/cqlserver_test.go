@@ -23,6 +23,7 @@ type cqlServer struct {
 	mu      sync.Mutex
 	tables  map[string]cqlTable
 	seen    []string // statements
+	asks    string   // for this password of anybody; "" = lets everybody in
 	serving sync.WaitGroup
 	conns   []net.Conn
 }
@@ -122,7 +123,15 @@ func (s *cqlServer) answer(version, opcode byte, body []byte) (byte, []byte) {
 	case opcodeOptions:
 		return opcodeSupported, multimap(s.options)
 	case 0x01, 0x0B: // STARTUP, REGISTER
+		if opcode == 0x01 && s.asks != "" {
+			return 0x03, appendText(nil, "org.apache.cassandra.auth.PasswordAuthenticator")
+		}
 		return 0x02, nil
+	case 0x0F: // AUTH_RESPONSE: name and password, each after a zero
+		if !strings.HasSuffix(string(body), "\x00"+s.asks) {
+			return opcodeError, cqlError(0x100, "Provided username and/or password are incorrect")
+		}
+		return 0x10, []byte{0xff, 0xff, 0xff, 0xff}
 	case 0x09: // PREPARE
 		return s.prepared(string(body[4:]))
 	case 0x0A: // EXECUTE: its id is the statement

@@ -107,7 +107,7 @@ func (c *external) remedy(err error) string {
 	case says("tls:", "x509", "certificate", ".pem"):
 		return "; cql.tls says which certificates are used, and no cql.tls that there is no TLS"
 	case says("eof", "reset by peer", "no session within", "no response", "timeout"):
-		return "; is it CQL's port, and does it want TLS (cql.tls)?"
+		return fmt.Sprintf("; is it CQL's port, and does it want TLS (cql.tls asks for it: %t)?", c.target.TLS.On())
 	default:
 		return "; is it up, and can this machine reach it?"
 	}

@@ -1,9 +1,24 @@
 package backend
 
 import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/binary"
+	"encoding/pem"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -141,6 +156,72 @@ func TestTargetFaults(t *testing.T) {
 	if _, err := c.Store("").Check(t.Context()); err == nil || !strings.Contains(err.Error(), "jaeger") {
 		t.Errorf("a database without Jaeger's keyspace: %v", err)
 	}
+}
+
+// TestTargetThatLetsNobodyIn: each fault names the field that mends it, within the session's bound.
+func TestTargetThatLetsNobodyIn(t *testing.T) {
+	guarded := targetServer(t)
+	guarded.asks = "secret"
+	t.Setenv("JAEGERLAB_TEST_RIGHT", "secret")
+	t.Setenv("JAEGERLAB_TEST_WRONG", "guess")
+	web := httptest.NewUnstartedServer(http.NotFoundHandler())
+	web.Config.ErrorLog = log.New(io.Discard, "", 0)
+	web.StartTLS()
+	t.Cleanup(web.Close)
+	stranger := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(stranger, selfSigned(t), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	mute, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = mute.Close() })
+	for name, c := range map[string]struct {
+		addr   string
+		target spec.TargetCQL
+		want   []string
+	}{
+		"the password":     {guarded.addr, spec.TargetCQL{User: "me", PasswordEnv: "JAEGERLAB_TEST_RIGHT"}, nil},
+		"a wrong password": {guarded.addr, spec.TargetCQL{User: "me", PasswordEnv: "JAEGERLAB_TEST_WRONG"}, []string{"incorrect", "cql.password_env"}},
+		"no password":      {guarded.addr, spec.TargetCQL{}, []string{"cql.user"}},
+		"a certificate of somebody else": {web.Listener.Addr().String(), spec.TargetCQL{TLS: spec.TargetTLS{CA: stranger}},
+			[]string{"x509", "cql.tls"}},
+		"a server that says nothing": {mute.Addr().String(), spec.TargetCQL{}, []string{"cql.hosts", "cql.tls asks for it: false"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			c.target.Hosts, c.target.Keyspace, c.target.Consistency = []string{c.addr}, "jaeger", "ALL"
+			cluster, err := Connect(ctx, c.target)
+			if err == nil {
+				cluster.Close()
+			}
+			if (err == nil) != (c.want == nil) {
+				t.Fatalf("%v, want %q", err, c.want)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%v does not name %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+// selfSigned is a certificate that nobody else has signed anything with.
+func selfSigned(t *testing.T) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
 // TestPartitionKey: as Jaeger stores it, the high word first.

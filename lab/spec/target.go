@@ -148,6 +148,11 @@ func (t Target) problems() (problems []error) {
 	if (t.CQL.TLS.Cert == "") != (t.CQL.TLS.Key == "") {
 		refuse("cql.tls.key", t.CQL.TLS.Key, "with cql.tls.cert, the file of its key; neither for none")
 	}
+	for field, path := range map[string]string{"cql.tls.ca": t.CQL.TLS.CA, "cql.tls.cert": t.CQL.TLS.Cert, "cql.tls.key": t.CQL.TLS.Key} {
+		if _, err := os.Stat(path); path != "" && err != nil {
+			refuse(field, path, fmt.Sprintf("a file that is there (%v)", err))
+		}
+	}
 	return problems
 }
 

@@ -26,8 +26,17 @@ cql:
   tls: {ca: ca.pem}
 `
 
+// writeBeside writes an empty file into the folder of another.
+func writeBeside(t *testing.T, path, name string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(filepath.Dir(path), name), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestTargetDefaults(t *testing.T) {
 	path := targetFile(t, goodTarget)
+	writeBeside(t, path, "ca.pem")
 	target, err := ReadTarget(path)
 	if err != nil {
 		t.Fatal(err)
@@ -50,15 +59,16 @@ func TestTargetDefaults(t *testing.T) {
 func TestTargetFaults(t *testing.T) {
 	_, err := ReadTarget(targetFile(t, `
 name: "Sta|ging"
-collector: {ingest: {otlp-grpc: nowhere}, metrics: "", generation: v3}
+collector: {ingest: {otlp-grpc: nowhere, otlp: "127.0.0.1:1"}, metrics: "", generation: v3}
 cql: {engine: badger, hosts: [], keyspace: "x; drop", consistency: SOME, user: me, tls: {cert: a.pem}}
+prometheus: here
 `))
 	if err == nil {
 		t.Fatal("accepted")
 	}
 	for _, want := range []string{`name: "Sta|ging"`, `collector.ingest.otlp-grpc: "nowhere"`, `collector.metrics: ""`,
 		`collector.generation: "v3": accepted: v2, v1`, `cql.engine: "badger"`, "cql.hosts", `cql.keyspace: "x; drop"`,
-		`cql.consistency: "SOME"`, "cql.password_env", "cql.tls.key"} {
+		`cql.consistency: "SOME"`, "cql.password_env", "cql.tls.key", "cql.tls.cert", `collector.ingest: "otlp"`, `prometheus: "here"`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no complaint with %q in:\n%v", want, err)
 		}
@@ -70,7 +80,9 @@ cql: {engine: badger, hosts: [], keyspace: "x; drop", consistency: SOME, user: m
 
 // TestTargetElsewhereNeedsConfirmation: a host that is not loopback takes no span before its owner said how many.
 func TestTargetElsewhereNeedsConfirmation(t *testing.T) {
-	target, err := ReadTarget(targetFile(t, strings.Replace(goodTarget, "127.0.0.1:4317", "otel.example:4317", 1)))
+	path := targetFile(t, strings.Replace(goodTarget, "127.0.0.1:4317", "otel.example:4317", 1))
+	writeBeside(t, path, "ca.pem")
+	target, err := ReadTarget(path)
 	if err != nil {
 		t.Fatal(err)
 	}
