@@ -47,6 +47,9 @@ func (r *round) load(ctx context.Context) error {
 		Numbering: r.Numbering, Load: r.spec.Load, Seed: r.spec.Seed, Client: r.arm.Client,
 		Target: r.Collector.IngestAddr(true),
 	}
+	if r.Hooks.Path != nil {
+		job.Target = r.Hooks.Path(job.Target)
+	}
 	r.run.StartToLoadS = time.Since(r.started).Seconds()
 	r.Console.Say("%s: up after %.0f s; load for %d s", r.arm.Name(), r.run.StartToLoadS, r.spec.Load.WarmupS+r.spec.Load.DurationS)
 	if err := r.remote.Start(ctx, job); err != nil {

@@ -43,6 +43,7 @@ type Stack struct {
 
 // Hooks are for tests that prove the lab's detectors.
 type Hooks struct {
+	Path           func(ingest string) string               // where the load sends to, on its way to the collector
 	AtLoad         func(ctx context.Context, s Stack)       // beside the load; ctx ends with the window
 	BeforeReadBack func(ctx context.Context, s Stack) error // between drain and read-back
 }
