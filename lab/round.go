@@ -80,6 +80,7 @@ func (c *comparison) measure(ctx context.Context, arm spec.Arm, n int) (record.R
 		r.salvage(ctx)
 	}
 	err = errors.Join(err, r.close(ctx), r.sumLogs())
+	r.noteLargeData()
 	return r.run, err
 }
 

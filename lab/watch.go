@@ -1,9 +1,11 @@
 package lab
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"time"
 
 	"jaegerlab/lab/node"
@@ -59,6 +61,46 @@ func (r *round) judgePulse() {
 	}
 	r.run.Warnings = append(r.run.Warnings, r.pulse.Warnings(time.Unix(0, r.run.Window.Start))...)
 	r.run.Unfit = r.pulse.NotRecovered(time.Unix(0, r.run.Window.End))
+}
+
+// largeData is how Cassandra (4 and 5) and ScyllaDB log a partition, row or cell above their threshold.
+var largeData = regexp.MustCompile(`(?i)writing large (partition|row|cell|collection)|guardrail partition_\w+ violated`)
+
+// noteLargeData counts what database nodes logged about large partitions: one tag value that all
+// spans share gathers them in one partition of the index, and that is a property of the load.
+func (r *round) noteLargeData() {
+	if r.Cluster == nil {
+		return
+	}
+	for _, n := range r.Cluster.Nodes() {
+		lines, first := 0, ""
+		err := eachLine(n.LogFile(), func(line string) {
+			if largeData.MatchString(line) {
+				if lines++; lines == 1 {
+					first = line
+				}
+			}
+		})
+		if err == nil && lines > 0 {
+			r.run.Warnings = append(r.run.Warnings,
+				fmt.Sprintf("%s warned of large partitions, rows or cells %d times; first: %s", n.Name(), lines, first))
+		}
+	}
+}
+
+// eachLine hands on every line of a log, which may be large; a line beyond a mebibyte ends it.
+func eachLine(path string, see func(line string)) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(make([]byte, 64<<10), 1<<20)
+	for lines.Scan() {
+		see(lines.Text())
+	}
+	return lines.Err()
 }
 
 // noteFullDisks names a disk that has run full under the load: what a database then does (stop,
