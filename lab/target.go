@@ -56,9 +56,6 @@ func (r targetRound) startCollector(ctx context.Context) error {
 	r.run.Collector = r.Collector.Record
 	r.run.Warnings = append(r.run.Warnings, "a target of the user's own: its limits, CPU and memory can't be seen, what others sent "+
 		"to its collector is in the collector's counters, and foreign spans are not looked for")
-	if r.clockOffset() == nil {
-		r.run.Warnings = append(r.run.Warnings, "the collector is not on this machine: its clock was not compared with the load node's")
-	}
 	return nil
 }
 
@@ -79,7 +76,7 @@ func (r targetRound) startMonitor(ctx context.Context) error {
 // clockOffset is the collector's clock less the load node's: zero where the clock of one kernel stamps
 // writes and sends, as on all nodes of the lab's own stack in either runtime; nil where it is not known.
 func (r *round) clockOffset() *time.Duration {
-	if t := r.spec.Target; t != nil && slices.Contains(t.Elsewhere(), r.Collector.IngestAddr(true)) {
+	if t := r.spec.Target; t != nil && slices.Contains(t.Elsewhere(), t.Collector.Ingest[r.arm.Client]) {
 		return nil
 	}
 	return new(time.Duration)

@@ -180,6 +180,18 @@ func TestEqualTotalsAreNotWhole(t *testing.T) {
 	}
 }
 
+// Clocks that nobody compared are taken for equal, and the reader is told.
+func TestClocksNotCompared(t *testing.T) {
+	outcomes := []record.Outcome{{Spans: 11, Sent: startNS, Attempts: 1, Class: record.Acked}}
+	b := open(t, map[trace.Phase][]uint64{trace.Measured: {11}}, outcomes)
+	stored(b, outcomes, all)
+	f := facts()
+	f.ClockOffset = nil
+	if r := b.Close(f); r.StoredInWindow == nil || !strings.Contains(strings.Join(r.Warnings, "; "), "not compared") {
+		t.Errorf("stored in window %v, warnings %q", r.StoredInWindow, r.Warnings)
+	}
+}
+
 func TestVerdicts(t *testing.T) {
 	one := func(class record.Class) []record.Outcome {
 		return []record.Outcome{{Spans: 11, Sent: startNS, Attempts: 1, Class: class}}

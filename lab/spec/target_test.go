@@ -97,3 +97,25 @@ func TestTargetElsewhereNeedsConfirmation(t *testing.T) {
 		}
 	}
 }
+
+// TestReadmesTarget: the file that README shows is one that is read, with every field there is.
+func TestReadmesTarget(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(readme), "## Your own Jaeger and database")
+	_, after, _ = strings.Cut(after, "```yaml\n")
+	text, _, _ := strings.Cut(after, "```")
+	path := targetFile(t, text)
+	for _, name := range []string{"ca.pem", "own.pem", "own-key.pem"} {
+		writeBeside(t, path, name)
+	}
+	target, err := ReadTarget(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if target.Name != "staging" || target.Prometheus == "" || target.CQL.TLS.ServerName == "" || target.CQL.PasswordEnv == "" {
+		t.Errorf("%+v", target)
+	}
+}
