@@ -54,8 +54,6 @@ func (r targetRound) startCollector(ctx context.Context) error {
 		return err
 	}
 	r.run.Collector = r.Collector.Record
-	r.run.Warnings = append(r.run.Warnings, "a target of the user's own: its limits, CPU and memory can't be seen, what others sent "+
-		"to its collector is in the collector's counters, and foreign spans are not looked for")
 	return nil
 }
 

@@ -147,13 +147,14 @@ func (b *builder) engineCell(a arm) Cell {
 	if e.Nodes > 0 && run.Spec.Replication > 0 {
 		rest += fmt.Sprintf(", RF %d", run.Spec.Replication)
 	}
-	if run.Spec.Target != "" && e.Replication != "" {
-		rest += ", " + e.Replication
-	}
-	c := lines(first)
+	said := []string{first}
 	if rest != "" {
-		c = lines(first, rest)
+		said = append(said, rest)
 	}
+	if run.Spec.Target != "" && e.Replication != "" { // nobody asked for a number of copies
+		said = append(said, e.Replication)
+	}
+	c := lines(said...)
 	if e.StandIn {
 		c = lines("STAND-IN:", first, rest)
 		c = b.note(c, standInText(run))

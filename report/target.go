@@ -1,17 +1,25 @@
 package report
 
 import (
+	"slices"
+	"strings"
+
 	"jaegerlab/lab/record"
 	"jaegerlab/lab/spec"
 )
 
-// targets says which arms ran on a Jaeger and a database that are not the lab's, before any figure.
+// targets says, before any figure, which arms ran on a Jaeger and a database that are not the lab's.
 func targets(all []arm, say func(string, ...any)) {
+	var names []string
 	for _, a := range all {
-		if a.asked().Spec.Target != "" {
-			say("TARGET: %s is the user's own Jaeger and database. The lab sent its own spans there and read them back by id; "+
-				"limits, CPU and memory of the target and foreign spans are not known.", a.name)
+		if name := a.asked().Spec.Target; name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
+	}
+	if names != nil {
+		say("TARGET: %s is the user's own Jaeger and database. The lab sent its own spans there and read them back by id; limits, "+
+			"CPU and memory of the target are not known, foreign spans were not looked for, and what others sent to its collector "+
+			"meanwhile is in the collector's counters.", strings.Join(names, ", "))
 	}
 }
 
