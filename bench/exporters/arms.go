@@ -46,33 +46,55 @@ type input struct {
 	client []*jaegerclient.Span
 }
 
-const tags = 10
+const (
+	tags      = 10
+	width     = 11 // spans a trace
+	operation = "child"
+)
+
+func traceID(high, low uint64) (id trace.TraceID) {
+	binary.BigEndian.PutUint64(id[:8], high)
+	binary.BigEndian.PutUint64(id[8:], low)
+	return id
+}
+
+func spanID(span uint64) (id trace.SpanID) {
+	binary.BigEndian.PutUint64(id[:], span)
+	return id
+}
 
 // newInput makes a batch of finished spans that take turns over the services.
 func newInput(size, services int) (*input, error) {
 	in := &input{}
 	var resources []*resource.Resource
 	for i := range services {
-		resources = append(resources, resource.NewSchemaless(attribute.String("service.name", fmt.Sprintf("jaegerlab-%06d", i))))
+		name := attribute.String("service.name", fmt.Sprintf("jaegerlab-%06d", i))
+		resources = append(resources, resource.NewSchemaless(name))
 	}
 	kept := jaegerclient.NewInMemoryReporter()
 	tracer, closer := jaegerclient.NewTracer("jaegerlab-000000", jaegerclient.NewConstSampler(true), kept)
 	defer closer.Close()
-	start := time.Now()
+	start := time.Now().Truncate(time.Microsecond) // what Jaeger keeps
 	for i := range size {
-		var id trace.TraceID
-		binary.BigEndian.PutUint64(id[:], 1<<62|uint64(i/11))
-		binary.BigEndian.PutUint64(id[8:], 1<<62|uint64(i))
-		span := trace.SpanID(id[8:])
+		first := i / width * width // the root of its trace
+		high, low, self := uint64(1<<62|first), uint64(1<<62|first), uint64(1<<62|i)
+		parent := uint64(0)
+		if i > first {
+			parent = uint64(1<<62 | first)
+		}
+		id, span, above := traceID(high, low), spanID(self), trace.SpanContext{}
+		if parent != 0 {
+			above = trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: spanID(parent)})
+		}
 		from, to := start.Add(time.Duration(i)*time.Microsecond), start.Add(time.Duration(i+1)*time.Microsecond)
 		stub := tracetest.SpanStub{
-			Name: "child", Resource: resources[i%services], StartTime: from, EndTime: to,
-			SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: span, TraceFlags: trace.FlagsSampled}),
-			Parent:      trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: span}),
+			Name: operation, Resource: resources[i%services], StartTime: from, EndTime: to, Parent: above,
+			SpanContext: trace.NewSpanContext(trace.SpanContextConfig{
+				TraceID: id, SpanID: span, TraceFlags: trace.FlagsSampled}),
 		}
-		self := jaegerclient.NewSpanContext(jaegerclient.TraceID{High: 1<<62 | uint64(i/11), Low: 1<<62 | uint64(i)},
-			jaegerclient.SpanID(1<<62|uint64(i)), jaegerclient.SpanID(1<<62|uint64(i)), true, nil)
-		old := tracer.StartSpan("child", jaegerclient.SelfRef(self), opentracing.StartTime(from))
+		own := jaegerclient.NewSpanContext(jaegerclient.TraceID{High: high, Low: low},
+			jaegerclient.SpanID(self), jaegerclient.SpanID(parent), true, nil)
+		old := tracer.StartSpan(operation, jaegerclient.SelfRef(own), opentracing.StartTime(from))
 		for tag := range tags {
 			key, value := fmt.Sprintf("tag-%d", tag), fmt.Sprintf("value-%d", tag)
 			stub.Attributes = append(stub.Attributes, attribute.String(key, value))

@@ -8,12 +8,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"runtime"
 	"time"
 
 	"jaegerlab/bench"
 	"jaegerlab/lab/node"
+	"jaegerlab/lab/protocol"
 	"jaegerlab/lab/record"
 	"jaegerlab/lab/setup"
 	"jaegerlab/report"
@@ -24,6 +24,7 @@ type Options struct {
 	Batches []int // per operation
 	Spans   int   // per batch
 	Samples int   // operations measured, each row
+	Real    bool  // also export once to a real Jaeger v2
 	Results string
 	Self    string // path of a program that calls ServeHole when HoleEnv is set
 	Out     io.Writer
@@ -35,15 +36,19 @@ const services = 10 // of the variants
 // Units of the samples, of one operation.
 const (
 	perOp        = "ms/op"
+	perSpan      = "ns/span"
 	bytesPerOp   = "B/op"
 	allocsPerOp  = "allocs/op"
 	spansPerS    = "spans/s"
 	wirePerSpan  = "wire-B/span"
 	packetsPerOp = "packets/op"
 	droppedPerOp = "dropped/op"
+	kernelPerOp  = "kernel-drops/op"
 	failedPerOp  = "failed/op"
 	batchesPerOp = "batches/op"
-	exportedOp   = "spans/op"
+	createdPerOp = "created/op"
+	exportedOp   = "exported/op"
+	storedPerOp  = "stored/op"
 )
 
 // Run measures every arm with every number of batches, writes a folder of results, and prints the
@@ -53,8 +58,9 @@ func Run(ctx context.Context, o Options) (bench.Record, error) {
 	if err != nil {
 		return bench.Record{}, err
 	}
-	r := bench.Record{Version: bench.Version, ID: folder.ID, Experiment: "exporters", Started: time.Now().UTC(), Host: node.LocalHost(),
-		Settings: map[string]string{"otel-jaeger": "go.opentelemetry.io/otel/exporters/jaeger v1.17.0",
+	r := bench.Record{Version: bench.Version, ID: folder.ID, Experiment: "exporters", Started: time.Now().UTC(),
+		Host: node.LocalHost(), Settings: map[string]string{
+			"otel-jaeger":      "go.opentelemetry.io/otel/exporters/jaeger v1.17.0",
 			"jaeger-client-go": "v2.30.0", "otlp": "go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.46.0",
 			"go": runtime.Version()}}
 	single, err := newInput(o.Spans, 1)
@@ -80,12 +86,22 @@ func Run(ctx context.Context, o Options) (bench.Record, error) {
 			r.Rows = append(r.Rows, rows...)
 		}
 	}
-	r.Ended = time.Now().UTC()
-	r.Notes = []string{fmt.Sprintf("Batches of %d spans with %d tags; one warm-up batch, then %d operations a row; time is that of "+
-		"exporting, the last flush included; black holes on loopback are processes of their own on the same %d CPUs.",
+	r.Notes = []string{fmt.Sprintf("Batches of %d spans with %d tags; one warm-up batch, then %d operations a row; time is "+
+		"that of exporting, the last flush included; black holes on loopback are processes of their own on the same %d CPUs.",
 		o.Spans, tags, o.Samples, r.Host.CPUs)}
+	if o.Real {
+		rows, absent, err := realJaeger(ctx, o, single)
+		if err != nil {
+			return r, err
+		}
+		r.Rows = append(r.Rows, rows...)
+		if absent != "" {
+			r.Notes = append(r.Notes, "Left out: rows of a real Jaeger v2: "+absent)
+		}
+	}
+	r.Ended = time.Now().UTC()
 	r.Lines = conclusions(r.Rows)
-	doc := bench.Document(r, "Exporters", columns())
+	doc := Document(r)
 	if err := bench.Save(folder, r, doc); err != nil {
 		return r, err
 	}
@@ -98,6 +114,9 @@ func Run(ctx context.Context, o Options) (bench.Record, error) {
 	}
 	return r, nil
 }
+
+// Document is the table of a saved record.
+func Document(r bench.Record) report.Document { return bench.Document(r, "Exporters", columns()) }
 
 // measure opens an arm once, warms it up with one batch, and measures every number of batches.
 func measure(ctx context.Context, o Options, a arm, in *input) (rows []bench.Row, err error) {
@@ -145,13 +164,14 @@ func firstOf(err, second error) error {
 
 // sample measures one operation: so many batches.
 func sample(ctx context.Context, s session, black *hole, batches, size int, row *bench.Row) error {
-	var before, after counts
+	var before counts
 	var err error
 	if black != nil {
 		if before, err = black.settled(); err != nil {
 			return err
 		}
 	}
+	kernel, counted := protocol.ReadUDPErrors()
 	var memory, memoryAfter runtime.MemStats
 	failed := 0
 	runtime.GC()
@@ -165,120 +185,43 @@ func sample(ctx context.Context, s session, black *hole, batches, size int, row 
 	took := time.Since(began)
 	runtime.ReadMemStats(&memoryAfter)
 
-	spans := float64(batches * size)
+	exported := float64((batches - failed) * size)
 	row.Add(batchesPerOp, float64(batches))
-	row.Add(exportedOp, spans)
+	row.Add(createdPerOp, float64(batches*size))
+	row.Add(exportedOp, exported)
+	row.Add(failedPerOp, float64(failed*size))
 	row.Add(perOp, took.Seconds()*1000)
 	row.Add(bytesPerOp, float64(memoryAfter.TotalAlloc-memory.TotalAlloc))
 	row.Add(allocsPerOp, float64(memoryAfter.Mallocs-memory.Mallocs))
-	row.Add(spansPerS, spans/took.Seconds())
-	row.Add(failedPerOp, float64(failed))
+	row.Add(spansPerS, exported/took.Seconds())
+	if exported > 0 {
+		row.Add(perSpan, float64(took.Nanoseconds())/exported)
+	}
 	if failed > 0 {
-		row.Doubt("batches failed: their spans are in the time, and not all of them were exported")
+		row.Doubt("FAILED: batches whose export failed; all their spans count as failed, and their time counts")
 	}
 	if black == nil {
 		return nil
 	}
-	if after, err = black.settled(); err != nil {
+	after, err := black.settled()
+	if err != nil {
 		return err
 	}
-	taken := after.since(before)
-	row.Add(packetsPerOp, float64(taken.Requests))
-	row.Add(droppedPerOp, spans-float64(taken.Spans))
-	if taken.Spans > 0 {
-		row.Add(wirePerSpan, float64(taken.Bytes)/float64(taken.Spans))
-	}
-	if taken.Spans < int64(spans) {
-		row.Doubt("DROPPED: spans left and did not arrive; spans/s counts what was exported, not what arrived")
+	arrived(row, after.since(before), exported)
+	if now, err := protocol.ReadUDPErrors(); black.udp && counted == nil && err == nil {
+		row.Add(kernelPerOp, float64(now.Since(kernel).InErrors))
 	}
 	return nil
 }
 
-func columns() []bench.Column {
-	worst := func(title, unit, how string) bench.Column {
-		return bench.Column{Column: report.Column{Title: title, How: how}, Of: func(r bench.Row) (float64, bool) {
-			samples, most := r.Samples[unit], 0.0
-			for _, s := range samples {
-				most = max(most, s)
-			}
-			return most, len(samples) > 0
-		}}
+// arrived sets what a black hole has taken against what was exported.
+func arrived(row *bench.Row, taken counts, exported float64) {
+	row.Add(packetsPerOp, float64(taken.Requests))
+	row.Add(droppedPerOp, max(exported-float64(taken.Spans), 0))
+	if taken.Spans > 0 {
+		row.Add(wirePerSpan, float64(taken.Bytes)/float64(taken.Spans))
 	}
-	moment := func(title string, how string, of func(mean, sd float64, n int) float64) bench.Column {
-		return bench.Column{Column: report.Column{Title: title, Unit: "ms", How: how}, Decimals: 3, Of: func(r bench.Row) (float64, bool) {
-			mean, sd := meanAndDeviation(r.Samples[perOp])
-			value := of(mean, sd, len(r.Samples[perOp]))
-			return value, !math.IsNaN(value)
-		}}
+	if float64(taken.Spans) < exported {
+		row.Doubt("DROPPED: spans left and did not arrive; spans/s counts what was exported, not what arrived")
 	}
-	kib := bench.MedianOf("allocated", bytesPerOp, 2, "of the exporting process, per operation, in all; median")
-	kib.Unit = "KB"
-	inBytes := kib.Of
-	kib.Of = func(r bench.Row) (float64, bool) { v, ok := inBytes(r); return v / 1024, ok }
-	return []bench.Column{
-		bench.MedianOf("batches", batchesPerOp, 0, "per operation"),
-		bench.MedianOf("spans", exportedOp, 0, "per operation"),
-		moment("mean", "of an operation", func(mean, _ float64, _ int) float64 { return mean }),
-		moment("error", "half of the 95 % confidence interval of the mean (Student's t)", func(_, sd float64, n int) float64 {
-			return studentT95(n-1) * sd / math.Sqrt(float64(n))
-		}),
-		moment("std dev", "of the operations", func(_, sd float64, _ int) float64 { return sd }),
-		{Column: report.Column{Title: "n", How: "operations measured"}, Of: func(r bench.Row) (float64, bool) {
-			return float64(len(r.Samples[perOp])), true
-		}},
-		kib,
-		bench.MedianOf("allocations", allocsPerOp, 0, "per operation; median"),
-		bench.MedianOf("rate", spansPerS, 0, "spans exported per second; median"),
-		bench.MedianOf("wire", wirePerSpan, 1, "bytes of payload per span that arrived; n/a in memory"),
-		bench.MedianOf("packets", packetsPerOp, 0, "packets or requests that arrived, per operation; n/a in memory"),
-		worst("dropped", droppedPerOp, "spans that left and did not arrive, the worst operation; n/a in memory"),
-		worst("failed", failedPerOp, "batches that the exporter said it could not export, the worst operation"),
-	}
-}
-
-// meanAndDeviation of samples; the deviation of a sample (n - 1).
-func meanAndDeviation(samples []float64) (mean, deviation float64) {
-	for _, s := range samples {
-		mean += s / float64(len(samples))
-	}
-	for _, s := range samples {
-		deviation += (s - mean) * (s - mean)
-	}
-	return mean, math.Sqrt(deviation / float64(len(samples)-1))
-}
-
-// studentT95 is the two-sided 95 % quantile of Student's t.
-func studentT95(freedom int) float64 {
-	table := []float64{math.NaN(), 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-		2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086}
-	switch {
-	case freedom < 1:
-		return math.NaN()
-	case freedom < len(table):
-		return table[freedom]
-	}
-	return 1.96 + 2.4/float64(freedom) // within 0.2 % from 21 on
-}
-
-// conclusions are the figures that the experiment is about.
-func conclusions(rows []bench.Row) []string {
-	find := func(name string) (found bench.Row) {
-		for _, row := range rows {
-			if row.Name == name {
-				found = row
-			}
-		}
-		return found
-	}
-	var lines []string
-	for _, batches := range []int{1, 10, 100} {
-		own, client := find(fmt.Sprintf("lab/udp/batches=%d", batches)), find(fmt.Sprintf("jaeger-client-go/udp/batches=%d", batches))
-		if own.Name == "" || client.Name == "" {
-			continue
-		}
-		lines = append(lines, fmt.Sprintf("%d batches over UDP: the lab's exporter allocates %.2f KB per operation, jaeger-client-go %.0f KB; "+
-			"spans/s ratio %.1f; bytes on the wire ratio %.3f", batches, own.Median(bytesPerOp)/1024, client.Median(bytesPerOp)/1024,
-			own.Median(spansPerS)/client.Median(spansPerS), own.Median(wirePerSpan)/client.Median(wirePerSpan)))
-	}
-	return lines
 }

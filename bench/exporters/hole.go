@@ -62,6 +62,7 @@ func ServeHole(kind string, in io.Reader, out io.Writer) error {
 // hole is a running black hole.
 type hole struct {
 	addr    string
+	udp     bool
 	command *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Reader
@@ -83,7 +84,7 @@ func startHole(self, kind string) (*hole, error) {
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start a black hole: %w", err)
 	}
-	h := &hole{command: command, in: in, out: bufio.NewReader(out)}
+	h := &hole{udp: kind == holeUDP, command: command, in: in, out: bufio.NewReader(out)}
 	line, err := h.out.ReadString('\n')
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start a black hole for %s: read its address: %w", kind, err), h.close())
