@@ -176,8 +176,17 @@ func (m *markdown) how(doc Document) {
 	m.head("How to read it")
 	m.line("Every generated span has an id and is in exactly one cell: what the load node knows of its request, " +
 		"and whether it was read back.")
-	m.line("%s is a value that is not known, never zero. Numbers in brackets are the notes below a table.", notAvailable)
+	m.signs()
 	m.line("Figures are last minus first of direct reads; none comes from a rate.")
+	m.columns(doc)
+}
+
+func (m *markdown) signs() {
+	m.line("%s is a value that is not known, never zero. Numbers in brackets are the notes below a table.", notAvailable)
+}
+
+// columns explains those of all tables, each once.
+func (m *markdown) columns(doc Document) {
 	m.line("")
 	seen := map[string]bool{}
 	for _, t := range doc.Tables {

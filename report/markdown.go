@@ -39,8 +39,19 @@ func MarkdownTables(w io.Writer, doc Document) error {
 	for _, t := range doc.Tables {
 		m.table(t)
 	}
-	m.how(doc)
+	m.head("How to read it")
+	m.signs()
+	m.columns(doc)
 	_, err := w.Write(m.Bytes())
+	return err
+}
+
+// MarkdownTable writes one table and its notes, without a heading: for a page that has its own.
+func MarkdownTable(w io.Writer, t Table) error {
+	m := &markdown{}
+	t.Title = ""
+	m.table(t)
+	_, err := io.WriteString(w, strings.TrimPrefix(m.String(), "\n## \n\n"))
 	return err
 }
 

@@ -46,9 +46,11 @@ func columns() []bench.Column {
 		moment("error", "half of the 95 % confidence interval of the mean (Student's t); n/a with one operation",
 			func(_, sd float64, n int) float64 { return studentT95(n-1) * sd / math.Sqrt(float64(n)) }),
 		moment("std dev", "of the operations", func(_, sd float64, _ int) float64 { return sd }),
-		{Column: report.Column{Title: "n", How: "operations measured"}, Of: func(r bench.Row) (float64, bool) {
-			return float64(len(r.Samples[perOp])), true
-		}},
+		{Column: report.Column{Title: "n", How: "operations measured; n/a where only what arrived was"},
+			Of: func(r bench.Row) (float64, bool) {
+				n := len(r.Samples[perOp])
+				return float64(n), n > 0
+			}},
 		bench.MedianOf("time", perSpan, 0, "of an operation per exported span, last flush included; median"),
 		kib,
 		plain("allocations", allocsPerOp, 0, "per operation; median"),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,7 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"jaegerlab/bench"
+	"jaegerlab/bench/exporters"
 	"jaegerlab/bench/generators"
+	"jaegerlab/report"
 )
 
 // benchCommands are the benchmark of generators and the program of one of its contestants.
@@ -69,4 +73,48 @@ func benchSendCommand() *cobra.Command {
 	cmd.Flags().IntVar(&traces, "traces", 1, "traces per request")
 	cmd.Flags().BoolVar(&patch, "patch", true, "patch ids and times; without, the same bytes are sent again")
 	return cmd
+}
+
+// benchReport renders a saved benchmark again. Benchmarks have files for people and for benchstat
+// only; every other format is that of comparisons.
+func benchReport(w io.Writer, dir, format string) error {
+	r, doc, err := benchDocument(dir)
+	if err != nil {
+		return err
+	}
+	switch format {
+	case "":
+		if err := bench.Rewrite(dir, r, doc); err != nil {
+			return err
+		}
+		if err := report.Terminal(w, doc); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(w, "report:", filepath.Join(dir, report.FileName))
+		return err
+	case "terminal":
+		return report.Terminal(w, doc)
+	case "markdown":
+		return report.MarkdownTables(w, doc)
+	case "benchfmt":
+		_, err := w.Write(bench.Benchfmt(r))
+		return err
+	}
+	return fmt.Errorf("print the benchmark in %s as %q: benchmarks are printed as terminal, markdown or benchfmt", dir, format)
+}
+
+// benchDocument reads a benchmark and makes its table.
+func benchDocument(dir string) (r bench.Record, doc report.Document, err error) {
+	if r, err = bench.Load(dir); err != nil {
+		return r, doc, err
+	}
+	documents := map[string]func(bench.Record) report.Document{
+		"generators": generators.Document, "exporters": exporters.Document,
+	}
+	of := documents[r.Experiment]
+	if of == nil {
+		return r, doc, fmt.Errorf("render the benchmark in %s: it is of %q, which this program does not know",
+			dir, r.Experiment)
+	}
+	return r, of(r), nil
 }

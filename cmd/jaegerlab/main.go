@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"jaegerlab/bench"
 	"jaegerlab/lab"
 	"jaegerlab/lab/load"
 	"jaegerlab/lab/node"
@@ -43,8 +44,8 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	root.AddCommand(doctorCommand(), setupCommand(), imagesCommand(), settingsCommand(), loadCommand(), reportCommand(), compareCommand(),
-		verifyCommand(), cleanCommand(),
+	root.AddCommand(doctorCommand(), setupCommand(), imagesCommand(), settingsCommand(), loadCommand(), reportCommand(),
+		compareCommand(), verifyCommand(), cleanCommand(),
 		composeCommand(), resourcesCommand(), awaitCommand())
 	root.AddCommand(benchCommands()...)
 	return root.ExecuteContext(ctx)
@@ -117,8 +118,9 @@ func reportCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "report [DIR]",
-		Short: "print and write the report of a recorded comparison again, from its record alone",
+		Short: "print and write the report of a recorded comparison or benchmark again, from its record alone",
 		Long: `Print the report of a recorded comparison and write its files again, from the record alone.
+DIR may also hold a benchmark: of bench-load or of the experiment exporters.
 
 With --format the report goes to standard output in that format, and no file is written.`,
 		Args: cobra.MaximumNArgs(1),
@@ -126,6 +128,9 @@ With --format the report goes to standard output in that format, and no file is 
 			dir := filepath.Join("results", "latest")
 			if len(args) == 1 {
 				dir = args[0]
+			}
+			if bench.Is(dir) {
+				return benchReport(cmd.OutOrStdout(), dir, format)
 			}
 			if format != "" {
 				return printReport(cmd.OutOrStdout(), dir, format)

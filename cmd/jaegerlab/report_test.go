@@ -40,3 +40,37 @@ func TestReportInAFormat(t *testing.T) {
 		t.Error("an unknown format is no error")
 	}
 }
+
+// Folders of benchmarks are rendered as folders of comparisons are.
+func TestReportOfABenchmark(t *testing.T) {
+	for _, name := range []string{"generators", "exporters"} {
+		dir := t.TempDir()
+		data, err := os.ReadFile("testdata/" + name + "/benchmark.json")
+		if err == nil {
+			err = os.WriteFile(dir+"/benchmark.json", data, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := run(t.Context(), []string{"report", dir}, &out, &out); err != nil || !strings.Contains(out.String(), "lab/") {
+			t.Errorf("%s: %v:\n%s", name, err, &out)
+		}
+		for _, file := range []string{"report.md", "bench.txt"} {
+			if text, err := os.ReadFile(dir + "/" + file); err != nil || !strings.Contains(string(text), "lab/") {
+				t.Errorf("%s: %s: %v:\n%s", name, file, err, text)
+			}
+		}
+		for format, want := range map[string]string{"benchfmt": "Benchmarklab/", "markdown": "| lab/"} {
+			out.Reset()
+			err := run(t.Context(), []string{"report", dir, "--format", format}, &out, &out)
+			if err != nil || !strings.Contains(out.String(), want) {
+				t.Errorf("%s as %s: %v:\n%.500s", name, format, err, &out)
+			}
+		}
+		err = run(t.Context(), []string{"report", dir, "--format", "html"}, &out, &out)
+		if err == nil || !strings.Contains(err.Error(), "terminal, markdown or benchfmt") {
+			t.Errorf("html: %v", err)
+		}
+	}
+}
