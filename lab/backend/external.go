@@ -247,22 +247,9 @@ func send(ctx context.Context, pieces chan<- piece, traces func(func(high, low u
 
 // attempt reads a piece: on another host each time, with a growing pause.
 func (s *externalStore) attempt(ctx context.Context, p piece, level gocql.Consistency) ([]record.Row, error) {
-	pause := firstPause
-	for attempt := 1; ; attempt++ {
-		h := s.cluster.hosts[(p.first/tracesAPiece+attempt)%len(s.cluster.hosts)]
-		rows, err := s.read(ctx, h, p, level)
-		if err == nil || attempt == readAttempts || ctx.Err() != nil {
-			return rows, err
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, err
-		}
-		pause *= 2
-	}
+	return again(ctx, readAttempts, firstPause, func(attempt int) ([]record.Row, error) {
+		return s.read(ctx, s.cluster.hosts[(p.first/tracesAPiece+attempt)%len(s.cluster.hosts)], p, level)
+	}, never)
 }
 
 func (s *externalStore) read(ctx context.Context, h externalHost, p piece, level gocql.Consistency) (rows []record.Row, err error) {

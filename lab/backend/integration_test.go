@@ -3,15 +3,14 @@ package backend_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"jaegerlab/lab/backend"
 	"jaegerlab/lab/internal/need"
+	"jaegerlab/lab/internal/testrun"
 	"jaegerlab/lab/node"
 	"jaegerlab/lab/setup"
 	"jaegerlab/lab/spec"
@@ -70,7 +69,7 @@ func start(t testing.TB, runtime spec.Runtime, arm spec.Arm, name string, progra
 	if runtime == spec.Docker {
 		need.Docker(t)
 	}
-	env := backend.Env{Binary: binaries(t, runtime, programs...), Runtime: newRuntime(t, runtime), Say: t.Logf}
+	env := backend.Env{Binary: binaries(t, runtime, programs...), Runtime: testrun.Runtime(t, runtime), Say: t.Logf}
 	made := false
 	env.First = func(ctx context.Context, c backend.Cluster) error {
 		made = true
@@ -111,31 +110,6 @@ func check(t testing.TB, store backend.Store) {
 		t.Fatal(err)
 	}
 	t.Logf("replication: %s", replication)
-}
-
-func newRuntime(t testing.TB, name spec.Runtime) node.Runtime {
-	t.Helper()
-	var r node.Runtime
-	var err error
-	id := fmt.Sprintf("backend-%x", time.Now().UnixNano())
-	logs := t.TempDir()
-	if name == spec.Docker {
-		r, err = node.NewDocker(t.Context(), node.DockerOptions{RunID: id, LogDir: logs})
-	} else {
-		dir := filepath.Join(t.TempDir(), "run")
-		r, err = node.NewProcess(t.Context(), node.ProcessOptions{RunID: id, Dir: dir, LogDir: logs})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := r.Close(ctx); err != nil {
-			t.Errorf("close the runtime: %v", err)
-		}
-	})
-	return r
 }
 
 func arm(t testing.TB, text string) spec.Arm {

@@ -92,21 +92,7 @@ func (q queryAPI) read(ctx context.Context, ask Ask, sink func(record.Row) error
 }
 
 func (q queryAPI) attempt(ctx context.Context, batch []traceKey) ([]record.Row, error) {
-	pause := q.pause
-	for attempt := 1; ; attempt++ {
-		rows, err := q.ask(ctx, batch)
-		if err == nil || attempt == queryAttempts || ctx.Err() != nil {
-			return rows, err
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, err
-		}
-		pause *= 2
-	}
+	return again(ctx, queryAttempts, q.pause, func(int) ([]record.Row, error) { return q.ask(ctx, batch) }, never)
 }
 
 // ask makes one request for a batch of traces.

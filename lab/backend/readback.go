@@ -165,25 +165,15 @@ func (j reading) attempt(ctx context.Context, r tokenRange, owners *owners, rows
 	if most == 0 {
 		return rows, errSkipped
 	}
-	pause := j.pause
-	for attempt := 1; ; attempt++ {
+	read, err := again(ctx, most, j.pause, func(int) ([]record.Row, error) {
 		bounded, cancel := context.WithTimeout(ctx, within)
-		read, err := j.read(bounded, r, rows[:0])
-		cancel()
-		if err == nil || attempt == most || ctx.Err() != nil || errors.Is(err, errNoNode) {
-			owners.note(r.Owner, err)
-			return read, err
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return rows, err
-		}
-		pause *= 2
-		rows = read
-	}
+		defer cancel()
+		var err error
+		rows, err = j.read(bounded, r, rows[:0]) // its memory serves the next attempt too
+		return rows, err
+	}, func(err error) bool { return errors.Is(err, errNoNode) })
+	owners.note(r.Owner, err)
+	return read, err
 }
 
 // owners remembers how many ranges of a node in a row stayed unreadable. A node that is gone or

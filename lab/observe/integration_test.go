@@ -19,11 +19,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"jaegerlab/lab/backend"
-	"jaegerlab/lab/internal/need"
-	"jaegerlab/lab/node"
+	"jaegerlab/lab/internal/testrun"
 	"jaegerlab/lab/protocol"
 	"jaegerlab/lab/record"
-	"jaegerlab/lab/setup"
 	"jaegerlab/lab/spec"
 	"jaegerlab/lab/stack"
 	"jaegerlab/lab/trace"
@@ -33,27 +31,8 @@ var update = flag.Bool("update", false, "save the metrics pages of real collecto
 
 func realEnv(t *testing.T, programs ...string) stack.Env {
 	t.Helper()
-	catalog, err := setup.Find(t.Context(), spec.Process, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if absent := catalog.Missing(programs...); len(absent) > 0 {
-		t.Skipf("%s%s", need.Reason, absent[0].String())
-	}
-	runtime, err := node.NewProcess(context.Background(), node.ProcessOptions{
-		RunID: "observe-" + strings.ToLower(t.Name()), Dir: filepath.Join(t.TempDir(), "run"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := runtime.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	return stack.Env{Runtime: runtime, Binary: catalog.Binary, Say: t.Logf}
+	runtime, binary := testrun.Up(t, spec.Process, programs...)
+	return stack.Env{Runtime: runtime, Binary: binary, Say: t.Logf}
 }
 
 // rig is one collector on a store, and a client that sends traces of 4 spans to it.

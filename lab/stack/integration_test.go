@@ -3,7 +3,6 @@ package stack
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,11 +10,9 @@ import (
 	"time"
 
 	"jaegerlab/lab/backend"
-	"jaegerlab/lab/internal/need"
-	"jaegerlab/lab/node"
+	"jaegerlab/lab/internal/testrun"
 	"jaegerlab/lab/protocol"
 	"jaegerlab/lab/record"
-	"jaegerlab/lab/setup"
 	"jaegerlab/lab/spec"
 	"jaegerlab/lab/trace"
 )
@@ -28,35 +25,8 @@ func realEnv(t *testing.T, programs ...string) Env {
 
 func realEnvOn(t *testing.T, where spec.Runtime, programs ...string) Env {
 	t.Helper()
-	if where == spec.Docker {
-		need.Docker(t)
-	}
-	catalog, err := setup.Find(t.Context(), where, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if absent := catalog.Missing(programs...); len(absent) > 0 {
-		t.Skipf("%s%s", need.Reason, absent[0].String())
-	}
-	id := fmt.Sprintf("stack-%s-%d", strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")), os.Getpid())
-	var runtime node.Runtime
-	if where == spec.Docker {
-		runtime, err = node.NewDocker(context.Background(), node.DockerOptions{RunID: id, LogDir: t.TempDir()})
-	} else {
-		dir := filepath.Join(t.TempDir(), "run")
-		runtime, err = node.NewProcess(context.Background(), node.ProcessOptions{RunID: id, Dir: dir})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := runtime.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	return Env{Runtime: runtime, Binary: catalog.Binary, Say: t.Logf}
+	runtime, binary := testrun.Up(t, where, programs...)
+	return Env{Runtime: runtime, Binary: binary, Say: t.Logf}
 }
 
 // sendTraces sends n traces of 4 spans and returns how many spans were acknowledged.

@@ -25,10 +25,11 @@ var rooms = map[string][]string{
 	"lab/trace":  {},
 	"lab/record": {"lab/spec", "lab/trace"},
 
-	"lab/node":          vocabulary,
-	"lab/protocol":      vocabulary,
-	"lab/setup":         with(vocabulary, "lab/node", "compose/images"),
-	"lab/internal/need": with(vocabulary, "lab/node", "lab/setup"),
+	"lab/node":             vocabulary,
+	"lab/protocol":         vocabulary,
+	"lab/setup":            with(vocabulary, "lab/node", "compose/images"),
+	"lab/internal/need":    with(vocabulary, "lab/node", "lab/setup"),
+	"lab/internal/testrun": with(vocabulary, "lab/node", "lab/setup", "lab/internal/need"),
 
 	"lab/backend": with(vocabulary, "lab/node", "lab/protocol"),
 	"lab/stack":   with(vocabulary, "lab/node", "lab/protocol", "lab/backend"),
