@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
+
+	"jaegerlab/lab/record"
 )
 
 // names that people and attackers give to things.
@@ -238,4 +240,45 @@ func TestAnUnknownFormatNamesAll(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "csv") || !strings.Contains(err.Error(), "benchfmt") {
 		t.Errorf("%v", err)
 	}
+}
+
+// A table for a terminal of 120 columns fits, whatever the number of arms; what does not fit beside
+// each other goes below, and no column is lost.
+func TestTerminalFits120Columns(t *testing.T) {
+	for name, r := range map[string]record.Record{"1": lossyRecord(), "2": wholeRecord(), "6": sixArms(), "ten rounds": tenRounds()} {
+		doc := Of(r)
+		out := string(written(t, "terminal", doc))
+		for line := range strings.Lines(out) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > tableWidth {
+				t.Errorf("%s: %d columns: %s", name, n, line)
+			}
+		}
+		for _, table := range doc.Tables {
+			columns := 0
+			for i, part := range split(table) {
+				keys := 0
+				for i > 0 && slices.Contains(keyColumns, part.Columns[keys].Title) {
+					keys++
+				}
+				columns += len(part.Columns) - keys
+			}
+			if columns != len(table.Columns) {
+				t.Errorf("%s: %s: %d of %d columns are printed", name, table.Title, columns, len(table.Columns))
+			}
+		}
+	}
+}
+
+// sixArms is a comparison of six collectors on one store.
+func sixArms() record.Record {
+	r := wholeRecord()
+	first := r.Runs[0]
+	r.Runs = nil
+	for _, collector := range []string{"v2", "v2-stock", "v1", "mine", "queue-20000", "batch-8192-timeout-200ms"} {
+		run := first
+		run.Spec.Collector = collector
+		run.Arm, run.Folder = run.Spec.Name(), collector
+		r.Runs = append(r.Runs, run)
+	}
+	return r
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"jaegerlab/lab/record"
@@ -49,6 +50,7 @@ type htmlPage struct {
 	Title    string
 	Complete bool
 	Badges   []badge
+	Judged   []Judgement
 	Notes    []string
 	Bars     *barChart
 	Curves   []curveChart
@@ -63,9 +65,10 @@ type htmlPage struct {
 	How      []Column
 }
 
-// badge is one arm's verdict, at the top.
+// badge is one arm's verdict and its figure, at the top.
 type badge struct {
-	Arm, Verdict, Text string
+	Arm, Verdict, Text   string
+	Figure, Unit, Limits string // of the table Stored; "" where it has no such row
 }
 
 type factList struct {
@@ -81,9 +84,14 @@ func pageOf(doc Document, r record.Record, series map[string]Series, tails map[s
 	all := arms(r)
 	s := pickSource(all)
 	p := htmlPage{
-		Style: pageStyle, Script: pageScript, Title: doc.Title, Complete: r.Complete, Notes: doc.Notes,
-		Badges: badges(all), Bars: barsOf(all, s), Curves: curvesOf(all), Flows: flowsOf(all),
+		Style: pageStyle, Script: pageScript, Title: doc.Title, Complete: r.Complete, Judged: doc.Judgements,
+		Badges: badges(all, doc, s), Bars: barsOf(all, s), Curves: curvesOf(all), Flows: flowsOf(all),
 		Facts: facts(r), Settings: settingBlocks(r), Tails: tailBlocks(r, tails), Errors: errorBlocks(r),
+	}
+	for _, note := range doc.Notes {
+		if !slices.ContainsFunc(doc.Judgements, func(j Judgement) bool { return j.Sentence == note || j.Fairness == note }) {
+			p.Notes = append(p.Notes, note)
+		}
 	}
 	for _, run := range r.Runs {
 		if charts, ok := chartsOf(run, series[run.Folder]); ok {
@@ -107,9 +115,9 @@ func pageOf(doc Document, r record.Record, series map[string]Series, tails map[s
 	return p
 }
 
-// badges say each arm's worst verdict with the number that decides it.
-func badges(all []arm) (list []badge) {
-	for _, a := range all {
+// badges say each arm's worst verdict with the number that decides it, and its headline.
+func badges(all []arm, doc Document, s source) (list []badge) {
+	for i, a := range all {
 		b := badge{Arm: clean(a.name)}
 		if a.asked().Engine.StandIn {
 			b.Arm += " (STAND-IN)"
@@ -142,7 +150,25 @@ func badges(all []arm) (list []badge) {
 		if len(a.runs) > 1 {
 			b.Text += fmt.Sprintf(" (%d of %d rounds %s)", words[b.Verdict], len(a.runs), b.Verdict)
 		}
+		b.headline(doc, i, s)
 		list = append(list, b)
 	}
 	return list
+}
+
+// headline takes the figures of the arm's row in the first table, so that the two can't disagree.
+func (b *badge) headline(doc Document, i int, s source) {
+	if len(doc.Tables) == 0 || i >= len(doc.Tables[0].Rows) {
+		return
+	}
+	for j, c := range doc.Tables[0].Columns {
+		cell := doc.Tables[0].Rows[i][j]
+		switch c.Title {
+		case colPerSecond.Title:
+			b.Figure, _, _ = strings.Cut(cell.Text, "\n")
+			b.Unit = "spans/s " + s.column.Title
+		case colLimit.Title:
+			b.Limits = cell.Plain
+		}
+	}
 }

@@ -152,7 +152,7 @@ func openPage(t *testing.T, ctx context.Context, name, path string) {
 	dark := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}
 	run(command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: dark}))
 	picture(t, ctx, name+"-dark")
-	for _, width := range []int64{390, 1200} {
+	for _, width := range []int64{375, 1200} {
 		run(chromedp.EmulateViewport(width, 844))
 		if value(t, ctx, chromedp.Evaluate[bool]("document.documentElement.scrollWidth > innerWidth + 1")) {
 			t.Errorf("the page is wider than a screen of %d", width)
@@ -161,6 +161,12 @@ func openPage(t *testing.T, ctx context.Context, name, path string) {
 	}
 	if sorted := value(t, ctx, chromedp.Evaluate[string](sortsByFigures)); sorted != "ok" {
 		t.Error(sorted)
+	}
+	if focused := value(t, ctx, chromedp.Evaluate[bool](focusesAHead)); focused {
+		run(chromedp.KeyEvent("\r"))
+		if !value(t, ctx, chromedp.Evaluate[bool](`document.activeElement.closest("th").hasAttribute("aria-sort")`)) {
+			t.Error("the Enter key on a column's head does not sort")
+		}
 	}
 	if printed := value(t, ctx, chromedp.PrintToPDF()); len(printed) < 10_000 {
 		t.Errorf("printed: %d bytes", len(printed))
@@ -215,6 +221,15 @@ const sortsByFigures = `(() => {
     return heads[i].getAttribute("aria-sort") === "ascending" ? "ok" : "aria-sort is " + heads[i].getAttribute("aria-sort");
   }
   return "ok";
+})()`
+
+// focusesAHead puts the focus where the Tab key would: on the head of the last column of a table
+// that sorts. A picture without one has only tables of one row.
+const focusesAHead = `(() => {
+  const head = [...document.querySelectorAll("th:last-child")].find((h) => h.querySelector("button") && !h.hasAttribute("aria-sort"));
+  if (!head) return false;
+  head.querySelector("button").focus();
+  return document.activeElement === head.querySelector("button");
 })()`
 
 // picture saves a screenshot of the whole page for people to look at.

@@ -4,12 +4,14 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // The drawing area of a chart, in units of its view box.
 const (
 	chartW, chartH                     = 640.0, 200.0
-	padLeft, padRight, padTop, padFoot = 62.0, 12.0, 12.0, 26.0
+	padLeft, padRight, padTop, padFoot = 62.0, 24.0, 12.0, 26.0
 	plotW                              = chartW - padLeft - padRight
 	plotH                              = chartH - padTop - padFoot
 )
@@ -48,6 +50,9 @@ func (a axis) ticks(most int, format func(float64) string) (marks []tick) {
 	}
 	step := niceStep((a.hi - a.lo) / float64(most))
 	for v := math.Ceil(a.lo/step) * step; v <= a.hi+step*1e-9; v += step {
+		if math.Abs(v) < step*1e-9 {
+			v = 0 // never "-0"
+		}
 		marks = append(marks, tick{a.at(v), format(v)})
 	}
 	return marks
@@ -80,6 +85,26 @@ func brief(v float64) string {
 		return trim(v/1e3) + " k"
 	}
 	return grouped(trim(v))
+}
+
+// seconds is a moment on the axis of time.
+func seconds(v float64) string { return brief(v) + " s" }
+
+// tookText is a time in milliseconds, in the unit that it is read in.
+func tookText(ms float64) string {
+	switch {
+	case ms >= 1000:
+		return brief(ms/1000) + " s"
+	case ms < 1:
+		return brief(ms*1000) + " µs"
+	}
+	return brief(ms) + " ms"
+}
+
+// capital begins a heading.
+func capital(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[size:]
 }
 
 func trim(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }

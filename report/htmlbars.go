@@ -32,13 +32,18 @@ const (
 
 // barsOf draws the figure that arms are compared on; nil when no run has it.
 func barsOf(all []arm, s source) *barChart {
-	c := &barChart{Title: s.column.Name()}
+	c := &barChart{Title: capital(s.column.Name())}
 	top := 0.0
 	var spreads []spread
 	for _, a := range all {
 		sp := spreadOf(a.measured(), asFloat(s.value))
 		spreads = append(spreads, sp)
 		top = max(top, sp.median, sp.most)
+		for _, run := range a.measured() {
+			if v := s.value(run); v != nil {
+				top = max(top, float64(*v)) // a round may lie outside the interval
+			}
+		}
 	}
 	if top == 0 {
 		return nil
@@ -104,20 +109,24 @@ func curvesOf(all []arm) (charts []curveChart) {
 	return charts
 }
 
-// shares are the parts of requests that took longer; the axis is logarithmic, so that the tail is seen.
-var shares = []float64{1, 0.75, 0.5, 0.25, 0.1, 0.05, 0.025, 0.01, 0.005, 0.0025, 0.001}
+// tails is how far the axis goes: to the slowest of 10^tails. It is logarithmic, so that the tail is seen.
+const (
+	tails      = 3.0
+	curveSteps = 60
+)
 
 func curve(all []arm, title string, of func(record.Run) *record.Latency) (curveChart, bool) {
 	c := curveChart{Title: title}
 	least, most := math.Inf(1), 0.0
 	var lines [][]Sample
 	var names []string
+	var ends []record.Latency
 	for _, a := range all {
-		samples := percentileCurve(a.measured(), of)
+		samples, whole := percentileCurve(a.measured(), of)
 		if samples == nil {
 			continue
 		}
-		lines, names = append(lines, samples), append(names, clean(a.name))
+		lines, names, ends = append(lines, samples), append(names, clean(a.name)), append(ends, whole)
 		least, most = min(least, samples[0].Value), max(most, samples[len(samples)-1].Value)
 	}
 	if lines == nil || most <= 0 {
@@ -125,11 +134,10 @@ func curve(all []arm, title string, of func(record.Run) *record.Latency) (curveC
 	}
 	least = math.Pow(10, math.Floor(math.Log10(max(least, 0.01))))
 	y := axis{lo: least, hi: max(math.Pow(10, math.Ceil(math.Log10(most))), least*10), from: padTop + plotH, to: padTop, log: true}
-	x := axis{lo: 0, hi: 3, from: padLeft, to: padLeft + plotW}
+	x := axis{lo: 0, hi: tails, from: padLeft, to: padLeft + plotW}
 	for i, samples := range lines {
 		c.Lines = append(c.Lines, line{Name: names[i], Class: colour(i), Parts: pathOf(samples, x, y)})
-		at := func(share float64) float64 { return samples[indexOf(shares, share)].Value }
-		c.Summary += fmt.Sprintf("%s: half within %s ms, 99 %% within %s ms. ", names[i], fixed(at(0.5), 1).Text, fixed(at(0.01), 1).Text)
+		c.Summary += fmt.Sprintf("%s: half within %s ms, 99 %% within %s ms. ", names[i], fixed(ends[i].P50, 1).Text, fixed(ends[i].P99, 1).Text)
 	}
 	for _, mark := range []struct {
 		share float64
@@ -137,32 +145,24 @@ func curve(all []arm, title string, of func(record.Run) *record.Latency) (curveC
 	}{{1, "0 %"}, {0.5, "50 %"}, {0.1, "90 %"}, {0.01, "99 %"}, {0.001, "99.9 %"}} {
 		c.X = append(c.X, tick{x.at(-math.Log10(mark.share)), mark.text})
 	}
-	c.Y = y.ticks(5, func(v float64) string { return brief(v) + " ms" })
+	c.Y = y.ticks(5, func(v float64) string { return tookText(v) })
 	return c, true
 }
 
-func indexOf(list []float64, value float64) int {
-	for i, one := range list {
-		if one == value {
-			return i
-		}
-	}
-	return 0
-}
-
 // percentileCurve gives milliseconds by -log10 of the share that took longer, all rounds together.
-func percentileCurve(runs []record.Run, of func(record.Run) *record.Latency) (samples []Sample) {
+func percentileCurve(runs []record.Run, of func(record.Run) *record.Latency) (samples []Sample, whole record.Latency) {
 	l, err := merged(runs, of)
 	if l == nil || err != nil {
-		return nil
+		return nil, whole
 	}
 	h, err := l.Decode()
 	if err != nil || h.TotalCount() == 0 {
-		return nil
+		return nil, whole
 	}
-	for _, share := range shares {
-		us := h.ValueAtQuantile(100 * (1 - share))
-		samples = append(samples, Sample{-math.Log10(share), max(float64(us)/1000, 0.01)})
+	for step := range curveSteps + 1 {
+		at := tails * float64(step) / curveSteps
+		us := h.ValueAtQuantile(100 * (1 - math.Pow(10, -at)))
+		samples = append(samples, Sample{at, max(float64(us)/1000, 0.01)})
 	}
-	return samples
+	return samples, *l
 }

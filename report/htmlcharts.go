@@ -13,6 +13,7 @@ import (
 type runCharts struct {
 	ID, Title string
 	Charts    []timeChart
+	Zero      []string // what there is no chart of, because it was zero throughout
 }
 
 // timeChart is one quantity over time, with window and drain marked.
@@ -21,7 +22,7 @@ type timeChart struct {
 	Lines                    []line
 	X, Y                     []tick
 	Window, Drain            band
-	DrainKnown               bool
+	DrainKnown, Zero         bool
 }
 
 // band is a stretch of time, as position and width.
@@ -45,12 +46,15 @@ func chartsOf(run record.Run, series Series) (runCharts, bool) {
 	}
 	c := runCharts{ID: anchor(run.Arm, run.Round), Title: clean(fmt.Sprintf("%s, round %d", run.Arm, run.Round))}
 	for i, chart := range charts {
-		if len(chart.Lines) > 0 {
+		switch {
+		case chart.Zero:
+			c.Zero = append(c.Zero, chart.Title)
+		case len(chart.Lines) > 0:
 			chart.ID = fmt.Sprintf("%s-%d", c.ID, i+1)
 			c.Charts = append(c.Charts, chart)
 		}
 	}
-	return c, len(c.Charts) > 0
+	return c, len(c.Charts)+len(c.Zero) > 0
 }
 
 // anchor is a name for an element, of letters and digits only.
@@ -167,14 +171,20 @@ func thinCounter(samples []Sample) []Sample {
 	return kept
 }
 
+// leastStep is the shortest time, in seconds, that a rate is drawn over: a sample that came late has the
+// next one right behind it, and a few spans within milliseconds would be the highest peak of all.
+const leastStep = 0.5
+
 // rate gives the growth a second; where the counter fell, nothing is known.
 func rate(samples []Sample) (rates []Sample) {
+	before := 0
 	for i := 1; i < len(samples); i++ {
-		took := samples[i].AtS - samples[i-1].AtS
-		grown := samples[i].Value - samples[i-1].Value
-		if took <= 0 {
+		took := samples[i].AtS - samples[before].AtS
+		grown := samples[i].Value - samples[before].Value
+		if took <= 0 || took < leastStep && grown >= 0 {
 			continue
 		}
+		before = i
 		value := grown / took
 		if grown < 0 {
 			value = math.NaN()
@@ -194,10 +204,10 @@ func (t timeline) chart(title, unit string, format func(float64) string, list []
 		}
 	}
 	if top == 0 {
-		top, peak = 1, "All are zero."
+		return timeChart{Title: title, Zero: len(list) > 0}
 	}
 	y := axis{lo: 0, hi: top * 1.05, from: padTop + plotH, to: padTop}
-	c := timeChart{Title: title, Unit: unit, X: t.x.ticks(8, brief), Y: y.ticks(4, format)}
+	c := timeChart{Title: title, Unit: unit, X: t.x.ticks(8, seconds), Y: y.ticks(4, format)}
 	for i, one := range list {
 		if parts := pathOf(one.samples, t.x, y); parts != nil {
 			last := one.samples[len(one.samples)-1]

@@ -27,6 +27,9 @@ func OfSeries(r record.Record, series map[string]Series) Document {
 		Title: clean(fmt.Sprintf("%s, %s", r.Experiment, r.ID)),
 		Notes: firstLines(r, all, s, list),
 	}
+	for _, d := range list {
+		doc.Judgements = append(doc.Judgements, Judgement{clean(d.Sentence()), clean(d.Fairness.Text()), d.Fairness.Fair()})
+	}
 	b := &builder{numbers: map[string]int{}}
 	rounds := severalRounds(r, all)
 	b.headline(r, all, s, limits)

@@ -18,6 +18,15 @@ type Document struct {
 	Title  string
 	Notes  []string // what a reader must know before any figure
 	Tables []Table
+
+	Judgements []Judgement // of the comparisons; Notes have them too
+}
+
+// Judgement is what one comparison came to.
+type Judgement struct {
+	Sentence string // what was found, and whether it ranks
+	Fairness string // what else differed
+	Fair     bool
 }
 
 // Table is one table with the footnotes that are first used in it.

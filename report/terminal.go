@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
@@ -12,7 +14,8 @@ import (
 )
 
 const (
-	terminalWidth = 110 // of running text; tables are as wide as their figures
+	terminalWidth = 110 // of running text
+	tableWidth    = 120 // of a table; a wider one continues below, with its first columns again
 	cellWidth     = 40  // of a cell's line
 	headerWidth   = 11  // characters of a column's title before it is broken at a space
 )
@@ -29,8 +32,10 @@ func Terminal(w io.Writer, doc Document) error {
 			continue
 		}
 		fmt.Fprintf(&out, "\n%s\n", t.Title)
-		if err := terminalTable(&out, t); err != nil {
-			return fmt.Errorf("print the table %q: %w", t.Title, err)
+		for _, part := range split(t) {
+			if err := terminalTable(&out, part); err != nil {
+				return fmt.Errorf("print the table %q: %w", t.Title, err)
+			}
 		}
 		for _, f := range t.Footnotes {
 			mark := fmt.Sprintf("  [%d] ", f.Number)
@@ -39,6 +44,64 @@ func Terminal(w io.Writer, doc Document) error {
 	}
 	_, err := w.Write(out.Bytes())
 	return err
+}
+
+// split cuts a table that is too wide into parts, each of which begins with the columns that say what
+// a row is about. A column that is too wide by itself stays whole.
+func split(t Table) (parts []Table) {
+	keys := 0
+	for keys < len(t.Columns) && slices.Contains(keyColumns, t.Columns[keys].Title) {
+		keys++
+	}
+	widths := make([]int, len(t.Columns))
+	ofKeys := 0
+	for i := range t.Columns {
+		widths[i] = columnWidth(t, i)
+		if i < keys {
+			ofKeys += widths[i]
+		}
+	}
+	from, width := keys, ofKeys
+	for i := keys; i <= len(t.Columns); i++ {
+		if i < len(t.Columns) && (width+widths[i] <= tableWidth || i == from) {
+			width += widths[i]
+			continue
+		}
+		part := Table{Title: t.Title, Columns: slices.Concat(t.Columns[:keys], t.Columns[from:i])}
+		for _, row := range t.Rows {
+			part.Rows = append(part.Rows, slices.Concat(row[:keys], row[from:i]))
+		}
+		if parts = append(parts, part); i < len(t.Columns) {
+			from, width = i, ofKeys+widths[i]
+		}
+	}
+	return parts
+}
+
+var keyColumns = []string{colArm.Title, colRound.Title, colNode.Title}
+
+// columnWidth is what a column takes in a printed table, with its margins and rule.
+func columnWidth(t Table, i int) int {
+	widest := 0
+	measure := func(text string) {
+		for _, line := range strings.Split(text, "\n") {
+			widest = max(widest, utf8.RuneCountInString(line))
+		}
+	}
+	measure(narrow(t.Columns[i]))
+	for _, row := range t.Rows {
+		measure(shownCell(row[i], t.Columns[i]))
+	}
+	return widest + len(" ") + len(" |")
+}
+
+// shownCell is a cell as it is printed.
+func shownCell(c Cell, column Column) string {
+	text := c.Text + marks(c)
+	if column.Left {
+		text = fold(text)
+	}
+	return text
 }
 
 func terminalTable(w io.Writer, t Table) error {
@@ -70,10 +133,7 @@ func terminalTable(w io.Writer, t Table) error {
 	for _, row := range t.Rows {
 		cells := make([]string, len(row))
 		for i, c := range row {
-			cells[i] = c.Text + marks(c)
-			if t.Columns[i].Left {
-				cells[i] = fold(cells[i])
-			}
+			cells[i] = shownCell(c, t.Columns[i])
 		}
 		if err := table.Append(cells); err != nil {
 			return err
