@@ -14,7 +14,7 @@ var (
 	colLag        = Column{Title: "lag p99", Unit: "ms", How: "how late a timer of 10 ms ran in the load node."}
 	colFree       = Column{Title: "free slots", How: "workers that waited for their next request to be due, on average."}
 	colBound      = Column{Title: "bound by", Left: true, How: "generator-bound: the load node itself held the load back, so nothing " +
-		"follows for the target. target-bound: every worker waited for answers. rate reached: nothing did."}
+		"follows for the target. target-bound: every worker waited for answers, or the client's queue was full. rate reached: nothing did."}
 )
 
 // pace shows what was asked of the load and whose limit it met; only where a rate was asked for or

@@ -2,6 +2,7 @@ package load
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,13 +80,15 @@ func openJob(workers, durationS int, rate string) Job {
 // Goal: an open loop that is kept up with sends exactly what is due, when it is due.
 func TestOpenLoopKeepsItsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		result := runFake(t, openJob(4, 10, "1100"), newStarts(), constant(10*time.Millisecond), nil) // 100 requests/s
+		// 100 requests/s
+		result := runFake(t, openJob(4, 10, "1100"), newStarts(), constant(10*time.Millisecond), nil)
 		p := result.Sent.Pace
 		if p.Bound != record.RateReached || *p.OfferedSpans != 11_000 || p.BegunSpans < 10_989 || p.BegunSpans > 11_000 {
 			t.Errorf("pace %+v", p)
 		}
 		if *p.LateSpans != 0 || result.Request.Max > 11 || p.Service.Max > 11 || *p.FreeSlots < 2.5 {
-			t.Errorf("late %d, latency %+v, service %+v, free slots %v", *p.LateSpans, result.Request, p.Service, *p.FreeSlots)
+			t.Errorf("late %d, latency %+v, service %+v, free slots %v",
+				*p.LateSpans, result.Request, p.Service, *p.FreeSlots)
 		}
 		checkCovered(t, result)
 	})
@@ -108,7 +111,8 @@ func TestStallsAreNotHidden(t *testing.T) {
 			t.Errorf("begun %d of %d spans: %s", p.BegunSpans, *p.OfferedSpans, p.Bound)
 		}
 		if *p.LateSpans < 1_000 || *p.LateMaxMS < 900 || result.Request.P99 < 800 {
-			t.Errorf("late %d spans, at most %v ms, latency %+v: the stall does not show", *p.LateSpans, *p.LateMaxMS, result.Request)
+			t.Errorf("late %d spans, at most %v ms, latency %+v: the stall does not show",
+				*p.LateSpans, *p.LateMaxMS, result.Request)
 		}
 		if p.Service.P99 > 11 {
 			t.Errorf("service time %+v: only two requests were held up", p.Service)
@@ -119,9 +123,11 @@ func TestStallsAreNotHidden(t *testing.T) {
 // Goal: with all workers waiting for answers the target is named; what was not begun is unsent.
 func TestTooFewWorkersAreTargetBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		result := runFake(t, openJob(2, 10, "11000"), newStarts(), constant(100*time.Millisecond), nil) // 20 of 1000 requests/s
+		// 20 of 1000 requests/s
+		result := runFake(t, openJob(2, 10, "11000"), newStarts(), constant(100*time.Millisecond), nil)
 		p := result.Sent.Pace
-		if p.Bound != record.TargetBound || *p.OfferedSpans != 110_000 || p.BegunSpans > 2*101*testWidth || *p.NoFreeSlot < 0.9 {
+		if p.Bound != record.TargetBound || *p.OfferedSpans != 110_000 || p.BegunSpans > 2*101*testWidth ||
+			*p.NoFreeSlot < 0.9 {
 			t.Errorf("pace %+v", p)
 		}
 		checkCovered(t, result)
@@ -159,13 +165,42 @@ func TestWhoseLimit(t *testing.T) {
 			NoFreeSlot: f(1)}, record.GeneratorBound},
 		{"no CPU when it wanted it", record.Pace{OfferedSpans: n(100), BegunSpans: 50, CPUShare: f(0.2), LagP99MS: f(80),
 			NoFreeSlot: f(1)}, record.GeneratorBound},
-		{"ports used up", record.Pace{OfferedSpans: n(100), BegunSpans: 50, SocketErrors: 2, NoFreeSlot: f(1)}, record.GeneratorBound},
-		{"all wait", record.Pace{OfferedSpans: n(100), BegunSpans: 50, CPUShare: f(0.2), NoFreeSlot: f(0.9)}, record.TargetBound},
-		{"half of a ramp was too much", record.Pace{OfferedSpans: n(100), BegunSpans: 75, NoFreeSlot: f(0.5)}, record.TargetBound},
-		{"free slots", record.Pace{OfferedSpans: n(100), BegunSpans: 50, CPUShare: f(0.2), NoFreeSlot: f(0.1)}, record.GeneratorBound},
+		{"ports used up", record.Pace{OfferedSpans: n(100), BegunSpans: 50, SocketErrors: 2,
+			NoFreeSlot: f(1)}, record.GeneratorBound},
+		{"all wait", record.Pace{OfferedSpans: n(100), BegunSpans: 50, CPUShare: f(0.2), NoFreeSlot: f(0.9)},
+			record.TargetBound},
+		{"half of a ramp was too much", record.Pace{OfferedSpans: n(100), BegunSpans: 75, NoFreeSlot: f(0.5)},
+			record.TargetBound},
+		{"free slots", record.Pace{OfferedSpans: n(100), BegunSpans: 50, CPUShare: f(0.2), NoFreeSlot: f(0.1)},
+			record.GeneratorBound},
 		{"nothing was offered", record.Pace{OfferedSpans: n(0)}, record.RateReached},
 	} {
-		if bound, why := judge(test.pace, 100); bound != test.want || why == "" {
+		bound, why := judge(test.pace, protocol.Totals{Requests: 100}, protocol.Protocol{})
+		if bound != test.want || why == "" {
+			t.Errorf("%s: %s (%s), want %s", test.name, bound, why, test.want)
+		}
+	}
+}
+
+// Workers that wait for no answers are never held up by the target, whatever their slots say.
+func TestWhoseLimitWithoutAnswers(t *testing.T) {
+	one, offered, none := 1.0, int64(100), int64(0)
+	asked := record.Pace{OfferedSpans: &offered, BegunSpans: 50, NoFreeSlot: &one}
+	for _, test := range []struct {
+		name    string
+		pace    record.Pace
+		dropped *int64
+		client  protocol.Protocol
+		want    string
+	}{
+		{"packets", asked, nil, protocol.Protocol{UDP: true}, record.GeneratorBound},
+		{"packets back to back", record.Pace{}, nil, protocol.Protocol{UDP: true}, record.GeneratorBound},
+		{"a queue with room", asked, &none, protocol.Protocol{Queue: true}, record.GeneratorBound},
+		{"a full queue", asked, &offered, protocol.Protocol{Queue: true}, record.TargetBound},
+		{"a full queue back to back", record.Pace{}, &offered, protocol.Protocol{Queue: true}, record.TargetBound},
+	} {
+		bound, why := judge(test.pace, protocol.Totals{Requests: 100, QueueDropped: test.dropped}, test.client)
+		if bound != test.want || strings.Contains(why, "waited for") {
 			t.Errorf("%s: %s (%s), want %s", test.name, bound, why, test.want)
 		}
 	}

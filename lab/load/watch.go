@@ -123,6 +123,6 @@ func (r *run) pace(totals protocol.Totals, service *record.Latency) *record.Pace
 	if w.udpBefore != nil && w.udpAfter != nil {
 		p.UDP = new(w.udpAfter.Since(*w.udpBefore))
 	}
-	p.Bound, p.Why = judge(*p, totals.Requests)
+	p.Bound, p.Why = judge(*p, totals, r.proto)
 	return p
 }

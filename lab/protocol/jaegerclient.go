@@ -26,6 +26,7 @@ func jaegerClient() Protocol {
 	return Protocol{
 		Name:       name,
 		Port:       "thrift-http",
+		Queue:      true,
 		ReceiverV2: jaegerReceiver(),
 		RetryRule:  "never: jaeger-client-go sends a batch once",
 		Open: func(addr string, config Config) (Client, error) {

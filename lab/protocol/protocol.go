@@ -26,6 +26,9 @@ type Protocol struct {
 	Port string // name of the collector's port it sends to
 	UDP  bool   // that port takes packets, and nobody answers
 
+	// Queue is set for a client whose workers put spans into a queue of its own, and wait for nobody.
+	Queue bool
+
 	// ReceiverV2 is the fragment below "receivers:" in a Jaeger v2 configuration, one receiver by
 	// name; it uses the placeholders of package node (${ip}, ${port.NAME}).
 	ReceiverV2 map[string]any

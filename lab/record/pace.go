@@ -3,7 +3,7 @@ package record
 // What held a load's pace back.
 const (
 	GeneratorBound = "generator-bound" // the load node itself: its figures say nothing of the target
-	TargetBound    = "target-bound"    // every worker waited for an answer
+	TargetBound    = "target-bound"    // every worker waited for an answer, or the client's queue was full
 	RateReached    = "rate reached"    // open loop: nothing did
 )
 
