@@ -78,8 +78,8 @@ func meanAndDeviation(samples []float64) (mean, deviation float64) {
 
 // studentT95 is the two-sided 95 % quantile of Student's t.
 func studentT95(freedom int) float64 {
-	table := []float64{math.NaN(), 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-		2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086}
+	table := []float64{math.NaN(), 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,
+		2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086}
 	switch {
 	case freedom < 1:
 		return math.NaN()

@@ -102,7 +102,8 @@ func sdkFacts(s sdktrace.ReadOnlySpan) string {
 		logs = append(logs, text)
 	}
 	c := s.SpanContext()
-	return fmt.Sprint(service, process, c.TraceID(), c.SpanID(), s.Parent().SpanID(), s.Name(), c.TraceFlags(), s.StartTime().UnixMicro(),
+	return fmt.Sprint(service, process, c.TraceID(), c.SpanID(), s.Parent().SpanID(), s.Name(), c.TraceFlags(),
+		s.StartTime().UnixMicro(),
 		s.EndTime().Sub(s.StartTime()).Microseconds(), tags, links, logs)
 }
 
@@ -122,7 +123,8 @@ func thriftFacts(p *jaeger.Process, s *jaeger.Span) string {
 	for _, l := range s.Logs {
 		logs = append(logs, strings.Join(append([]string{fmt.Sprint(l.Timestamp)}, tagTexts(l.Fields)...), " "))
 	}
-	return fmt.Sprint(p.ServiceName, tagTexts(p.Tags), id, span, parent, s.OperationName, trace.TraceFlags(s.Flags), s.StartTime, s.Duration,
+	return fmt.Sprint(p.ServiceName, tagTexts(p.Tags), id, span, parent, s.OperationName, trace.TraceFlags(s.Flags),
+		s.StartTime, s.Duration,
 		tagTexts(s.Tags), links, logs)
 }
 
@@ -155,9 +157,10 @@ func anySpan(t *rapid.T, resources []*resource.Resource) sdktrace.ReadOnlySpan {
 	start := time.UnixMicro(rapid.Int64Range(0, 1<<51).Draw(t, "start"))
 	stub := tracetest.SpanStub{
 		Name: rapid.StringN(0, 10, 30).Draw(t, "name"), SpanContext: context,
-		Parent:    trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: parent}),
-		SpanKind:  trace.SpanKind(rapid.IntRange(0, 5).Draw(t, "kind")),
-		StartTime: start, EndTime: start.Add(time.Duration(rapid.Int64Range(0, 1<<40).Draw(t, "duration")) * time.Microsecond),
+		Parent:     trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: parent}),
+		SpanKind:   trace.SpanKind(rapid.IntRange(0, 5).Draw(t, "kind")),
+		StartTime:  start,
+		EndTime:    start.Add(time.Duration(rapid.Int64Range(0, 1<<40).Draw(t, "duration")) * time.Microsecond),
 		Attributes: anyAttributes(t), Resource: rapid.SampledFrom(resources).Draw(t, "resource"),
 	}
 	stub.InstrumentationScope.Name = rapid.SampledFrom([]string{"", "scope"}).Draw(t, "scope")
@@ -318,7 +321,8 @@ func TestFailuresAreCounted(t *testing.T) {
 	spans := bulk(100, 1)
 	err := e.ExportSpans(t.Context(), spans)
 	totals := e.Totals()
-	if err == nil || !strings.Contains(err.Error(), "no buffer space") || totals.Failed == 0 || totals.Spans+totals.Failed != 100 ||
+	if err == nil || !strings.Contains(err.Error(), "no buffer space") || totals.Failed == 0 ||
+		totals.Spans+totals.Failed != 100 ||
 		int(totals.Packets) != len(to.bodies)-1 {
 		t.Errorf("%v, totals %+v of %d packets", err, totals, len(to.bodies))
 	}

@@ -21,13 +21,17 @@ func TestPosterUnderstandsAnswers(t *testing.T) {
 		conns  int    // for three requests
 	}{
 		{"accepted", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(202) }, "", 1},
-		{"with a body", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 1000)) }, "", 1},
+		{"with a body", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, strings.Repeat("x", 1000))
+		}, "", 1},
 		{"no content", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, "", 1},
 		{"chunked", func(w http.ResponseWriter, _ *http.Request) {
 			w.(http.Flusher).Flush()
 			_, _ = io.WriteString(w, "late")
 		}, "", 3},
-		{"refused", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad spans", 400) }, "HTTP 400: bad spans", 3},
+		{"refused", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "bad spans", 400)
+		}, "HTTP 400: bad spans", 3},
 		{"closing", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Connection", "close")
 			w.WriteHeader(202)
@@ -37,7 +41,8 @@ func TestPosterUnderstandsAnswers(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			conns := 0
 			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if body, err := io.ReadAll(r.Body); err != nil || string(body) != "spans" || r.URL.Query().Get("format") != "jaeger.thrift" {
+				body, err := io.ReadAll(r.Body)
+				if err != nil || string(body) != "spans" || r.URL.Query().Get("format") != "jaeger.thrift" {
 					t.Errorf("request %v with body %q: %v", r.URL, body, err)
 				}
 				test.answer(w, r)
@@ -74,7 +79,8 @@ func TestPosterKeepsTheDeadline(t *testing.T) {
 	e := NewHTTP(listener.Addr().String(), Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := e.ExportSpans(ctx, bulk(1, 1)); err == nil || !strings.Contains(err.Error(), "timeout") || e.Totals().Failed != 1 {
+	err = e.ExportSpans(ctx, bulk(1, 1))
+	if err == nil || !strings.Contains(err.Error(), "timeout") || e.Totals().Failed != 1 {
 		t.Errorf("%v, totals %+v", err, e.Totals())
 	}
 }

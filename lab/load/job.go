@@ -5,8 +5,8 @@
 //
 // A run is a closed loop, CONCURRENCY workers that send batches of traces back to back, or, with a
 // RATE, an open one, in which a schedule says when a batch is due and the next free worker sends
-// it. First comes a warm-up, then the window. At the window's end no new trace starts, and requests in flight finish under their
-// deadline.
+// it. First comes a warm-up, then the window. At the window's end no new trace starts, and requests
+// in flight finish under their deadline.
 package load
 
 import (

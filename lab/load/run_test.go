@@ -87,6 +87,12 @@ func runFake(t *testing.T, job Job, s *starts, takes func(protocol.Config, uint6
 		during(r)
 	}
 	<-r.done
+	return written(t, r)
+}
+
+// written is a run as the lab reads it from the stream.
+func written(t *testing.T, r *run) Result {
+	t.Helper()
 	var stream bytes.Buffer
 	if err := r.write(&stream); err != nil {
 		t.Fatal(err)
@@ -230,14 +236,7 @@ func TestOutcomesSoFarAreConsistent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runFake(t, testJob(4, 1, 10), newStarts(), constant(7*time.Millisecond), func(r *run) {
 			time.Sleep(5 * time.Second)
-			var stream bytes.Buffer
-			if err := r.write(&stream); err != nil {
-				t.Fatal(err)
-			}
-			result, err := readResult(&stream)
-			if err != nil {
-				t.Fatal(err)
-			}
+			result := written(t, r)
 			if result.State != InWindow || result.Complete || len(result.Outcomes) == 0 {
 				t.Errorf("state %q complete %v, %d outcomes", result.State, result.Complete, len(result.Outcomes))
 			}

@@ -65,7 +65,8 @@ func open(t *testing.T, client, addr string, timeout time.Duration) (protocol.Cl
 
 func start(t testing.TB, client string, s *sink.Sink) string {
 	t.Helper()
-	serve := map[string]func(*sink.Sink) error{"otlp-grpc": sink.OTLP, "otlp-http": sink.OTLPHTTP, "thrift-udp": sink.UDP}[client]
+	serve := map[string]func(*sink.Sink) error{
+		"otlp-grpc": sink.OTLP, "otlp-http": sink.OTLPHTTP, "thrift-udp": sink.UDP}[client]
 	if serve == nil {
 		serve = sink.HTTP
 	}
@@ -170,7 +171,8 @@ func httpAnswers() []answerCase {
 		{"partial success", "otlp-http", always(reply{Rejected: 3, Message: "no"}), record.Unanswered, 1, true,
 			"partial success: 3 of 11 spans rejected: no"},
 		{"nothing of it", "otlp-http", always(reply{Rejected: width}), record.Refused, 1, true, "all spans rejected"},
-		{"bad request", "otlp-http", always(reply{Status: 400, Message: "bad spans"}), record.Refused, 1, true, "HTTP 400: bad spans"},
+		{"bad request", "otlp-http", always(reply{Status: 400, Message: "bad spans"}), record.Refused, 1, true,
+			"HTTP 400: bad spans"},
 		{"busy, then room", "otlp-http", first(reply{Status: 503}), record.Acked, 2, true, ""},
 		{"reply cut, sent again", "otlp-http", first(reply{Reset: true}), record.Acked, 2, true, ""},
 		{"sent", "thrift-udp", nil, record.NoReply, 1, false, ""},

@@ -111,7 +111,8 @@ func FuzzPackets(f *testing.F) {
 // wires are those of the clients, with their true limits.
 func wires() []wire {
 	return []wire{
-		{"otlp", encodeOTLP, MaxRequestBytes, MaxRequestSpans}, {"thrift", encodeThriftBinary, MaxRequestBytes, MaxRequestSpans},
+		{"otlp", encodeOTLP, MaxRequestBytes, MaxRequestSpans},
+		{"thrift", encodeThriftBinary, MaxRequestBytes, MaxRequestSpans},
 		{"packets", encodeEmitBatch, MaxPacketBytes, MaxRequestSpans},
 	}
 }
@@ -119,7 +120,8 @@ func wires() []wire {
 // Encoding once only pays when a send really marshals nothing.
 func TestFillAllocatesNothing(t *testing.T) {
 	n := trace.New(1, 10)
-	content := trace.Content{Tags: 10, TagValues: 100, Services: 5, Operations: 9, Events: 2, ErrorPercent: 50, TracesPerService: 4}
+	content := trace.Content{Tags: 10, TagValues: 100, Services: 5, Operations: 9, Events: 2, ErrorPercent: 50,
+		TracesPerService: 4}
 	for _, w := range wires() {
 		pool, err := w.plan(content, n.Width, 4)
 		if err != nil {
@@ -304,7 +306,8 @@ func TestSinksCountSpans(t *testing.T) {
 		}
 		p := test.client()
 		c, err := p.Open(s.Addr(), Config{Numbering: trace.New(1, 10), Timeout: time.Minute, Report: func(record.Outcome) {},
-			Load: spec.Load{TagsCount: 3, Services: 2, ResourceAttributes: 20, Events: 1, ErrorPercent: 10, TracesPerRequest: 4}})
+			Load: spec.Load{TagsCount: 3, Services: 2, ResourceAttributes: 20, Events: 1, ErrorPercent: 10,
+				TracesPerRequest: 4}})
 		if err != nil {
 			t.Fatal(err)
 		}

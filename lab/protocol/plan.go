@@ -53,8 +53,8 @@ func (w wire) plan(content trace.Content, width, traces int) (pool, error) {
 	spans := width * traces
 	entries := content.ErrorPeriod() / gcd(content.ErrorPeriod(), spans)
 	if size := len(w.encode(content, width, 0, 1).bytes) * min(spans, per); size*entries > maxPool {
-		return nil, fmt.Errorf("send over %s: %d %% of errors need %d different requests of %d bytes a worker; at most %d MiB "+
-			"are kept; take another LAB_ERROR_PERCENT (10, 20, 25 or 50 repeat sooner) or fewer TRACES_PER_REQUEST",
+		return nil, fmt.Errorf("send over %s: %d %% of errors need %d different requests of %d bytes a worker; at most "+
+			"%d MiB are kept; take another LAB_ERROR_PERCENT (10, 20, 25 or 50 repeat sooner) or fewer TRACES_PER_REQUEST",
 			w.client, content.ErrorPercent, entries, size, maxPool>>20)
 	}
 	type layout struct{ position, count int }

@@ -10,7 +10,8 @@ import (
 const MaxPacketBytes = 65_000
 
 // thriftUDP sends Jaeger's compact thrift in UDP packets, as Jaeger's clients did to their agent.
-// Nobody answers: what was sent is "no reply", and what the kernel dropped shows in the kernel's counters only (ReadUDPErrors).
+// Nobody answers: what was sent is "no reply", and what the kernel dropped shows in the kernel's
+// counters only (ReadUDPErrors).
 func thriftUDP() Protocol {
 	w := wire{client: "thrift-udp", encode: encodeEmitBatch, maxBytes: MaxPacketBytes, maxSpans: MaxRequestSpans}
 	return Protocol{

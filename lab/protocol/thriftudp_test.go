@@ -75,7 +75,8 @@ func TestSpanLargerThanAPacketIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = p.Open("127.0.0.1:1", protocol.Config{Numbering: trace.New(1, 10), Load: spec.Load{TagsCount: 1, TagLength: 70_000}})
+	load := spec.Load{TagsCount: 1, TagLength: 70_000}
+	_, err = p.Open("127.0.0.1:1", protocol.Config{Numbering: trace.New(1, 10), Load: load})
 	if err == nil || !strings.Contains(err.Error(), "thrift-udp") || !strings.Contains(err.Error(), "a request of 7") ||
 		!strings.Contains(err.Error(), "LAB_TAG_LENGTH") {
 		t.Errorf("%v, want one that names the client, the size and the setting", err)

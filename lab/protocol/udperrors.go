@@ -9,7 +9,8 @@ import (
 	"jaegerlab/lab/record"
 )
 
-// ReadUDPErrors reads the counters of this process's network namespace since its start: Linux's counters; other systems have no such file, which is an error.
+// ReadUDPErrors reads Linux's counters of this process's network namespace since its start. Other
+// systems have no such file, which is an error.
 func ReadUDPErrors() (record.UDPErrors, error) {
 	const file = "/proc/net/snmp"
 	text, err := os.ReadFile(file)

@@ -11,10 +11,12 @@ func TestKernelCountersOfUDP(t *testing.T) {
 		"Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors InCsumErrors IgnoredMulti MemErrors\n" +
 		"Udp: 100 2 7 200 6 1 0 0 0\nUdpLite: InDatagrams\nUdpLite: 0\n"
 	got, err := parseUDPErrors(text)
-	if want := (record.UDPErrors{InErrors: 7, ReceiveFull: 6, SendFull: 1, NoPort: 2, Received: 100, Sent: 200}); err != nil || got != want {
+	want := record.UDPErrors{InErrors: 7, ReceiveFull: 6, SendFull: 1, NoPort: 2, Received: 100, Sent: 200}
+	if err != nil || got != want {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
-	if d := got.Since(record.UDPErrors{InErrors: 3, Received: 90}); d.InErrors != 4 || d.Received != 10 || d.ReceiveFull != 6 {
+	d := got.Since(record.UDPErrors{InErrors: 3, Received: 90})
+	if d.InErrors != 4 || d.Received != 10 || d.ReceiveFull != 6 {
 		t.Errorf("difference %+v", d)
 	}
 	for _, bad := range []string{"", "Udp: InErrors\n", "Udp: A B\nUdp: 1\n", "Udp: InErrors\nUdp: many\n"} {

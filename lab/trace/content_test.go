@@ -76,7 +76,8 @@ func TestErrorShareIsExact(t *testing.T) {
 
 // A knob for distinct values must give exactly that many, not about that many.
 func TestKnobsGiveTheAskedNumberOfDistinctNames(t *testing.T) {
-	content := trace.Content{Seed: 5, Tags: 1, Services: 7, TagValues: 20, ResourceAttributes: 3, Operations: 30, TagLength: 50, TracesPerService: 3}
+	content := trace.Content{Seed: 5, Tags: 1, Services: 7, TagValues: 20, ResourceAttributes: 3,
+		Operations: 30, TagLength: 50, TracesPerService: 3}
 	services, values, operations := map[string]int{}, map[string]int{}, map[string]int{}
 	for seq := range uint64(21) {
 		services[content.Service(2, seq)]++
