@@ -137,3 +137,16 @@ func TestBrokenBuildTellsWhy(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// TestNeedOfATarget: the load node alone, and what watches it where the target has no Prometheus.
+func TestNeedOfATarget(t *testing.T) {
+	s := spec.Spec{Backends: []spec.Backend{{Engine: spec.Cassandra}}, Collectors: []string{"v2"}, Clients: []string{"otlp-grpc"},
+		Target: &spec.Target{Name: "staging", Prometheus: "127.0.0.1:9090"}}
+	if got := NeedOf(s, spec.Process).Programs; !slices.Equal(got, []string{Load}) {
+		t.Errorf("with its own Prometheus: %v", got)
+	}
+	s.Target.Prometheus = ""
+	if got := NeedOf(s, spec.Process).Programs; !slices.Equal(got, []string{Load, NodeExporter, Prometheus}) {
+		t.Errorf("without: %v", got)
+	}
+}
