@@ -185,6 +185,23 @@ func TestTooLargeSpanIsRefusedByName(t *testing.T) {
 	}
 }
 
+// More encoded requests than the load node has memory for are refused at the first worker.
+func TestTooManyLargeRequestsAreRefused(t *testing.T) {
+	config := Config{Numbering: trace.New(1, 10), Load: spec.Load{Concurrency: 10_000, TagsCount: 100, TagLength: 1000}}
+	for _, name := range []string{"otlp-grpc", "otlp-http", "thrift-http"} {
+		p, err := Get(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Open("127.0.0.1:1", config)
+		for _, want := range []string{name, "10000 workers", "CONCURRENCY", "768 MiB"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v, want one that names %q", name, err, want)
+			}
+		}
+	}
+}
+
 func decodeOTLP(body []byte) ([]trace.Span, error) {
 	var request collector.ExportTraceServiceRequest
 	if err := proto.Unmarshal(body, &request); err != nil {

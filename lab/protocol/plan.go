@@ -14,8 +14,12 @@ const (
 	MaxRequestSpans = 1000
 )
 
-// maxPool bounds the encoded requests of one worker.
-const maxPool = 64 << 20
+// maxPool bounds the encoded requests of one worker, maxPools those of all: the load node of the
+// original has 1 GiB of memory.
+const (
+	maxPool  = 64 << 20
+	maxPools = 768 << 20
+)
 
 // encoder encodes count spans, the first of them standing in its trace where the span number
 // first stands, and ending with an error where that one would.
@@ -119,6 +123,31 @@ func (w wire) spansPerRequest(content trace.Content, width, traces int) (int, er
 		}
 	}
 	return per, nil
+}
+
+// size is how much memory the encoded requests take, in bytes.
+func (p pool) size() (bytes int) {
+	seen := map[*template]bool{}
+	for _, parts := range p {
+		for _, part := range parts {
+			if !seen[part.template] {
+				seen[part.template] = true
+				bytes += len(part.bytes)
+			}
+		}
+	}
+	return bytes
+}
+
+// fits refuses what so many workers can't keep in memory together.
+func (p pool) fits(client string, workers int) error {
+	size := p.size()
+	if size*workers <= maxPools {
+		return nil
+	}
+	return fmt.Errorf("send over %s: %d workers keep %d bytes of encoded requests each, %d MiB together; at most %d MiB "+
+		"are kept; lower CONCURRENCY, TRACES_PER_REQUEST, TAGS_COUNT or LAB_TAG_LENGTH",
+		client, workers, size, size*workers>>20, maxPools>>20)
 }
 
 func gcd(a, b int) int {

@@ -23,6 +23,9 @@ func openSender(w wire, config Config, connect func() (transport, error)) (Clien
 	if err != nil {
 		return nil, err
 	}
+	if err := planned.fits(w.client, config.Load.Concurrency); err != nil {
+		return nil, err
+	}
 	t, err := connect()
 	if err != nil {
 		return nil, err
