@@ -307,6 +307,7 @@ func (r *round) judge(read backend.ReadResult) {
 	r.run.Generated, r.run.Facts = r.result.Generated, &facts
 	r.run.Ledger, r.run.WarmupLedger = result.Measured, result.Warmup
 	r.run.StoredInWindow, r.run.StoredInWindowSource = result.StoredInWindow, result.StoredInWindowSource
+	r.run.StoredEachS = result.StoredEachS
 	r.run.StoredAfterDrain, r.run.SendToStore = result.StoredAfterDrain, result.SendToStore
 	r.run.Verdict, r.run.Reasons = result.Verdict, result.Reasons
 	r.run.Warnings = append(r.run.Warnings, result.Warnings...)

@@ -253,6 +253,15 @@ func tenRounds() record.Record {
 	return r
 }
 
+// What the database's write times say is drawn beside the counters, also without a series.
+func TestStoredPerSecondIsDrawn(t *testing.T) {
+	run := record.Run{WindowS: 3, StoredEachS: []int64{100, 300, 200, 50}}
+	c, ok := chartsOf(run, nil)
+	if !ok || len(c.Charts) != 1 || c.Charts[0].Lines[0].Name != "stored" || !strings.Contains(c.Charts[0].Summary, "300 spans/s: stored at 2 s") {
+		t.Errorf("%+v", c)
+	}
+}
+
 // longRounds is ten rounds of two arms, half an hour each, whose series are thinned.
 func longRounds() (Document, record.Record, map[string]Series) {
 	r := tenRounds()

@@ -33,12 +33,12 @@ const mostPoints = 120
 
 // chartsOf draws the series of a run; without series there is nothing to draw.
 func chartsOf(run record.Run, series Series) (runCharts, bool) {
-	if len(series) == 0 {
+	if len(series) == 0 && len(run.StoredEachS) == 0 {
 		return runCharts{}, false
 	}
 	t := timeline{run: run, series: series, x: timeAxis(run, series)}
 	charts := []timeChart{
-		t.chart("Spans per second", "spans/s", brief, t.rates("generated", "acked", "saved")),
+		t.chart("Spans per second", "spans/s", brief, append(t.rates("generated", "acked", "saved"), t.stored()...)),
 		t.chart("Queue of the collector", "spans", brief, t.plain("queue_size")),
 		t.chart("CPU by node", "CPUs", brief, t.rates("cpu")),
 		t.chart("Throttled by node", "s/s", brief, t.rates("throttled")),
@@ -82,6 +82,7 @@ func timeAxis(run record.Run, series Series) axis {
 			first, last = min(first, samples[0].AtS), max(last, samples[len(samples)-1].AtS)
 		}
 	}
+	last = max(last, float64(len(run.StoredEachS)))
 	return axis{lo: first, hi: max(last, first+1), from: padLeft, to: padLeft + plotW}
 }
 
@@ -133,6 +134,20 @@ func (t timeline) rates(metrics ...string) (list []named) {
 		}
 	}
 	return list
+}
+
+// stored is the pace of the database's own write times.
+func (t timeline) stored() []named {
+	if len(t.run.StoredEachS) == 0 {
+		return nil
+	}
+	sum := int64(0)
+	counter := []Sample{{}}
+	for i, n := range t.run.StoredEachS {
+		sum += n
+		counter = append(counter, Sample{float64(i + 1), float64(sum)})
+	}
+	return []named{{"stored", rate(thinCounter(counter))}}
 }
 
 // thin keeps at most mostPoints samples: the largest of each stretch, so that no peak is lost.

@@ -22,6 +22,9 @@ type Result struct {
 	// when the store has no write times or they can't be trusted (then Warnings say why).
 	StoredInWindow       *int64
 	StoredInWindowSource string // WriteTime, or "" where StoredInWindow is nil
+	// StoredEachS counts the same spans by the second in which they were written, from the window's
+	// start to the drain's end; nil where StoredInWindow is.
+	StoredEachS []int64
 	// StoredAfterDrain counts distinct measured spans read back; nil when not all could be read.
 	StoredAfterDrain *int64
 	// SendToStore is write time minus send time of the acknowledged spans that were sent once.

@@ -96,6 +96,14 @@ func TestEverythingStoredIsWhole(t *testing.T) {
 	if want := int64(10 * 5999 * 11); *r.StoredInWindow != want || r.StoredInWindowSource != WriteTime {
 		t.Errorf("stored in the window %d (%s), want %d", *r.StoredInWindow, r.StoredInWindowSource, want)
 	}
+	sum := int64(0)
+	for _, n := range r.StoredEachS {
+		sum += n
+	}
+	if sum < *r.StoredInWindow || sum > r.Measured.Stored || len(r.StoredEachS) < 2 {
+		t.Errorf("stored by the second: %d in %d seconds, of %d stored and %d in the window", sum, len(r.StoredEachS),
+			r.Measured.Stored, *r.StoredInWindow)
+	}
 	if r.SendToStore.N != 660_000 || r.SendToStore.P50 < 20 || r.SendToStore.Max > 20.1 {
 		t.Errorf("send to store %+v, want 20 ms for each of 660,000", r.SendToStore)
 	}

@@ -47,7 +47,7 @@ func (b *Book) timing(r *Result, f Facts, c cells) {
 	if len(doubts) > 0 {
 		return
 	}
-	r.StoredInWindow, r.StoredInWindowSource = &read.inWindow, WriteTime
+	r.StoredInWindow, r.StoredInWindowSource, r.StoredEachS = &read.inWindow, WriteTime, read.eachS
 	sendToStore, err := record.NewLatency(read.latency)
 	if err != nil {
 		r.Warnings = append(r.Warnings, "send-to-store latency is unknown: "+err.Error())
@@ -59,6 +59,7 @@ func (b *Book) timing(r *Result, f Facts, c cells) {
 // times is what one visit of all measured spans gives.
 type times struct {
 	inWindow int64 // spans whose first row was written inside the window
+	eachS    []int64
 	early    int64 // spans written before they were sent
 	timeless int64 // spans read back without a write time
 	again    int64 // acknowledged and stored spans that were sent more than once
@@ -81,12 +82,30 @@ func (b *Book) readTimes(f Facts) times {
 		if writeUS >= startUS && writeUS <= endUS {
 			t.inWindow++
 		}
+		if !late(f, writeUS) {
+			t.second(writeUS - startUS)
+		}
 		if s.sentNS > 0 {
 			t.sent(s, writeUS-s.sentNS/1000)
 		}
 		return true
 	})
 	return t
+}
+
+// longest bounds the seconds that are counted one by one: a day of load and the longest drain.
+const longest = 86_400 + 7_200
+
+// second counts one write in its second.
+func (t *times) second(afterUS int64) {
+	at := afterUS / 1_000_000
+	if afterUS < 0 || at >= longest {
+		return
+	}
+	for int64(len(t.eachS)) <= at {
+		t.eachS = append(t.eachS, 0)
+	}
+	t.eachS[at]++
 }
 
 // sent takes the time from a span's first attempt to its write. The write time is that of the

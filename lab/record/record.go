@@ -84,6 +84,7 @@ type Run struct {
 
 	StoredInWindow         *int64   `json:"stored_in_window"`        // measured spans whose write was issued inside the window, by identity
 	StoredInWindowSource   string   `json:"stored_in_window_source"` // "write time" or, where the store has none, ""
+	StoredEachS            []int64  `json:"stored_each_s,omitempty"` // measured spans by the second of their write, from the window's start, drain included; null where not known
 	SavedInWindowCounter   *int64   `json:"saved_in_window_counter"` // the collector's own counter, read at the window's end
 	SavedInWindowSource    string   `json:"saved_in_window_source"`  // name of that counter
 	StoredAfterDrain       *int64   `json:"stored_after_drain"`      // distinct measured spans read back

@@ -113,6 +113,9 @@ func (d derive) ledger() {
 	d.same("warmup_ledger", d.run.WarmupLedger, again.Warmup)
 	d.same("stored_in_window", d.run.StoredInWindow, again.StoredInWindow)
 	d.same("stored_in_window_source", d.run.StoredInWindowSource, again.StoredInWindowSource)
+	if d.run.StoredEachS != nil { // records of earlier labs have none, and the seal holds those that do
+		d.same("stored_each_s", d.run.StoredEachS, again.StoredEachS)
+	}
 	d.same("stored_after_drain", d.run.StoredAfterDrain, again.StoredAfterDrain)
 	d.same("send_to_store", d.run.SendToStore, again.SendToStore)
 	d.same("verdict", d.run.Verdict, again.Verdict)

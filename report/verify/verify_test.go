@@ -101,6 +101,7 @@ func TestFiguresThatTheFactsDoNotGive(t *testing.T) {
 		"stored in window": {func(run *record.Run) { *run.StoredInWindow++ }, "stored_in_window is"},
 		"saved counter":    {func(run *record.Run) { *run.SavedInWindowCounter += 5 }, "saved_in_window_counter is"},
 		"after drain":      {func(run *record.Run) { *run.StoredAfterDrain-- }, "stored_after_drain is"},
+		"each second":      {func(run *record.Run) { run.StoredEachS = []int64{1, 2} }, "stored_each_s is"},
 		"per second":       {func(run *record.Run) { *run.StoredPerS *= 2 }, "stored_spans_per_s is"},
 		"acked":            {func(run *record.Run) { run.Ledger.Acked-- }, "ledger.acked is"},
 		"a cell":           {func(run *record.Run) { run.Ledger.Cells[2].Spans++ }, "ledger.cells[2].spans is"},
