@@ -144,7 +144,7 @@ func TestReadmeCommandsExist(t *testing.T) {
 	if err := run(t.Context(), []string{"help"}, &help, &help); err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range found(`cmd/jaegerlab ([a-z-]+)`, text) {
+	for _, command := range found(`cmd/jaegerlab ([a-z][a-z-]*)`, text) {
 		if !strings.Contains(help.String(), "\n  "+command+" ") {
 			t.Errorf("README.md shows jaegerlab %s, which is no command", command)
 		}
