@@ -179,7 +179,12 @@ func anySpan(t *rapid.T, resources []*resource.Resource) sdktrace.ReadOnlySpan {
 func anyAttributes(t *rapid.T) (all []attribute.KeyValue) {
 	for i := range rapid.IntRange(0, 17).Draw(t, "attributes") {
 		key := fmt.Sprint("k", i)
-		switch rapid.IntRange(0, 4).Draw(t, "type") {
+		if rapid.IntRange(0, 9).Draw(t, "long key") == 0 {
+			key += strings.Repeat("k", rapid.IntRange(120, 140).Draw(t, "key length"))
+		}
+		switch rapid.IntRange(0, 5).Draw(t, "type") {
+		case 5: // around the length from which a varint has two bytes
+			all = append(all, attribute.String(key, strings.Repeat("x", rapid.IntRange(120, 300).Draw(t, "length"))))
 		case 0:
 			all = append(all, attribute.String(key, rapid.StringN(0, 20, 60).Draw(t, "text")))
 		case 1:
