@@ -188,18 +188,6 @@ func TestEqualTotalsAreNotWhole(t *testing.T) {
 	}
 }
 
-// Clocks that nobody compared are taken for equal, and the reader is told.
-func TestClocksNotCompared(t *testing.T) {
-	outcomes := []record.Outcome{{Spans: 11, Sent: startNS, Attempts: 1, Class: record.Acked}}
-	b := open(t, map[trace.Phase][]uint64{trace.Measured: {11}}, outcomes)
-	stored(b, outcomes, all)
-	f := facts()
-	f.ClockOffset = nil
-	if r := b.Close(f); r.StoredInWindow == nil || !strings.Contains(strings.Join(r.Warnings, "; "), "not compared") {
-		t.Errorf("stored in window %v, warnings %q", r.StoredInWindow, r.Warnings)
-	}
-}
-
 func TestVerdicts(t *testing.T) {
 	one := func(class record.Class) []record.Outcome {
 		return []record.Outcome{{Spans: 11, Sent: startNS, Attempts: 1, Class: class}}
@@ -281,6 +269,7 @@ func TestWindowFiguresAreUnknownWhenTheirTimesAreNot(t *testing.T) {
 		change func(*Book, *Facts)
 		want   string
 	}{
+		"clocks not compared":    {func(_ *Book, f *Facts) { f.ClockOffset = nil }, "not compared"},
 		"clocks differ":          {func(_ *Book, f *Facts) { f.ClockOffset = &off }, "differ by 51ms"},
 		"written before sent":    {func(b *Book, _ *Facts) { b.Add(row(trace.Ref{Index: 10}, startNS, -51)) }, "1 spans have a write time more than 50ms before"},
 		"no write time":          {func(b *Book, _ *Facts) { b.Add(record.Row{ID: numbering.ID(trace.Ref{Index: 10})}) }, "1 rows have no write time"},

@@ -22,7 +22,9 @@ func (b *Book) timing(r *Result, f Facts, c cells) {
 	read := b.readTimes(f)
 	var doubts []string
 	doubt := func(format string, args ...any) { doubts = append(doubts, fmt.Sprintf(format, args...)) }
-	if f.ClockOffset != nil && f.ClockOffset.Abs() > MaxClockOffset {
+	if f.ClockOffset == nil {
+		doubt("the collector is on another machine, whose clock was not compared with the load node's")
+	} else if f.ClockOffset.Abs() > MaxClockOffset {
 		doubt("the clocks of collector and load node differ by %s, more than %s", *f.ClockOffset, MaxClockOffset)
 	}
 	if read.early > 0 {
@@ -53,7 +55,7 @@ func (b *Book) timing(r *Result, f Facts, c cells) {
 		r.Warnings = append(r.Warnings, "send-to-store latency is unknown: "+err.Error())
 	}
 	r.SendToStore = sendToStore
-	r.Warnings = append(r.Warnings, read.warnings(f)...)
+	r.Warnings = append(r.Warnings, read.warnings()...)
 }
 
 // times is what one visit of all measured spans gives.
@@ -122,11 +124,7 @@ func (t *times) sent(s span, tookUS int64) {
 	}
 }
 
-func (t times) warnings(f Facts) (all []string) {
-	if f.ClockOffset == nil {
-		all = append(all, "the clocks of collector and load node were not compared; stored in the window and "+
-			"send-to-store latency take them for equal")
-	}
+func (t times) warnings() (all []string) {
 	if t.again > 0 {
 		all = append(all, fmt.Sprintf("send-to-store latency leaves out %d stored spans that were sent more than "+
 			"once", t.again))
