@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"jaegerlab/lab/record"
@@ -15,7 +16,8 @@ import (
 // the one before: about 12 bytes for a request of 11 spans, a bit and a half for each span of a
 // request of 64.
 type journal struct {
-	packed   []byte
+	full     [][]byte // chunks, so that what is kept is never copied into something twice as large
+	packed   []byte   // the last chunk
 	outcomes int
 	previous record.Outcome
 }
@@ -35,11 +37,31 @@ func (j *journal) add(o record.Outcome, code uint64) {
 	}
 	b = binary.AppendUvarint(b, uint64(o.Attempts))
 	j.packed = binary.AppendUvarint(b, code)
+	if len(j.packed) > chunkBytes-longestOutcome {
+		j.full, j.packed = append(j.full, j.packed), make([]byte, 0, chunkBytes)
+	}
 	j.outcomes++
 	j.previous = o
 }
 
 const answeredFlag = 0x80
+
+const (
+	chunkBytes     = 16 << 10
+	longestOutcome = 7*binary.MaxVarintLen64 + 1
+)
+
+// chunks are the packed bytes in order. They are only ever appended to.
+func (j *journal) chunks() [][]byte { return append(slices.Clone(j.full), j.packed) }
+
+// size is the sum of their lengths.
+func (j *journal) size() int {
+	bytes := len(j.packed)
+	for _, chunk := range j.full {
+		bytes += len(chunk)
+	}
+	return bytes
+}
 
 // unpack appends the outcomes of a journal to all.
 func unpack(all []record.Outcome, packed []byte, phase trace.Phase, worker uint32, codes []string,

@@ -3,6 +3,7 @@ package load
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,7 +34,7 @@ func TestJournalGivesBackEveryOutcome(t *testing.T) {
 			number, _ := codes.number(o.Code)
 			j.add(o, number)
 		}
-		got, err := unpack(nil, j.packed, trace.Warmup, 9, codes.list())
+		got, err := unpack(nil, slices.Concat(j.chunks()...), trace.Warmup, 9, codes.list())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,8 +52,12 @@ func TestJournalTakesABitOrSoPerSpan(t *testing.T) {
 		j.add(record.Outcome{First: uint64(n) * 11, Spans: 11, Intended: sent, Sent: sent,
 			Answered: sent + 4_000_000 + n, Attempts: 1, Class: record.Acked}, 0)
 	}
-	if bits := float64(8*len(j.packed)) / (91_000 * 11); bits > 16 {
-		t.Errorf("%.1f bits a span in %d bytes", bits, len(j.packed))
+	if bits := float64(8*j.size()) / (91_000 * 11); bits > 16 {
+		t.Errorf("%.1f bits a span in %d bytes", bits, j.size())
+	}
+	all, err := unpack(nil, slices.Concat(j.chunks()...), trace.Measured, 0, []string{""})
+	if err != nil || len(all) != 91_000 || all[90_999].First != 90_999*11 || len(j.chunks()) < 10 {
+		t.Errorf("%d outcomes of %d chunks, %v", len(all), len(j.chunks()), err)
 	}
 }
 

@@ -58,8 +58,8 @@ func (r *run) write(w io.Writer) error {
 		for phase := range worker.journals {
 			j := &worker.journals[phase]
 			if j.outcomes > 0 {
-				h.Journals = append(h.Journals, chapter{trace.Phase(phase), worker.number, j.outcomes, len(j.packed)})
-				packed = append(packed, j.packed) // only ever appended to
+				h.Journals = append(h.Journals, chapter{trace.Phase(phase), worker.number, j.outcomes, j.size()})
+				packed = append(packed, j.chunks()...)
 			}
 		}
 		worker.mu.Unlock()
