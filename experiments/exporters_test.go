@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 	"testing"
+	"time"
 
 	"jaegerlab/bench/exporters"
 	"jaegerlab/lab"
@@ -29,10 +30,10 @@ func TestExporters(t *testing.T) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	console := lab.OpenConsole()
-	o := exporters.Options{Batches: []int{1, 10, 100}, Spans: 10_000, Samples: 5, Real: true, Self: self,
+	o := exporters.Options{Batches: []int{1, 10, 100}, Spans: 10_000, Samples: 5, Least: 2 * time.Second, Real: true, Self: self,
 		Results: fromRoot(cmp.Or(os.Getenv("LAB_RESULTS"), "results")), Out: console, Say: console.Say}
 	if testing.Short() {
-		o.Batches, o.Samples = []int{1, 10}, 3
+		o.Batches, o.Samples, o.Least = []int{1, 10}, 3, 0
 	}
 	if _, err := exporters.Run(ctx, o); err != nil {
 		t.Fatal(err)

@@ -21,17 +21,21 @@ import (
 
 // Options of the benchmark.
 type Options struct {
-	Batches []int // per operation
-	Spans   int   // per batch
-	Samples int   // operations measured, each row
-	Real    bool  // also export once to a real Jaeger v2
+	Batches []int         // per operation
+	Spans   int           // per batch
+	Samples int           // operations measured, each row, at least
+	Least   time.Duration // short operations are measured for so long, in at most mostSamples
+	Real    bool          // also export once to a real Jaeger v2
 	Results string
 	Self    string // path of a program that calls ServeHole when HoleEnv is set
 	Out     io.Writer
 	Say     setup.Say
 }
 
-const services = 10 // of the variants
+const (
+	services    = 10 // of the variants
+	mostSamples = 30
+)
 
 // Units of the samples, of one operation.
 const (
@@ -143,7 +147,7 @@ func measure(ctx context.Context, o Options, a arm, in *input) (rows []bench.Row
 		if a.udp() {
 			row.Doubt("UDP: no delivery guarantee")
 		}
-		for range o.Samples {
+		for began, n := time.Now(), 0; n < o.Samples || n < mostSamples && time.Since(began) < o.Least; n++ {
 			if err := ctx.Err(); err != nil {
 				return rows, err
 			}

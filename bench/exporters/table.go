@@ -65,8 +65,11 @@ func columns() []bench.Column {
 	}
 }
 
-// meanAndDeviation of samples; the deviation of a sample (n - 1).
+// meanAndDeviation of samples; the deviation of a sample (n - 1). What there are too few for is NaN.
 func meanAndDeviation(samples []float64) (mean, deviation float64) {
+	if len(samples) == 0 {
+		return math.NaN(), math.NaN()
+	}
 	for _, s := range samples {
 		mean += s / float64(len(samples))
 	}
