@@ -16,6 +16,7 @@ import (
 	"jaegerlab/lab/node"
 	"jaegerlab/lab/observe"
 	"jaegerlab/lab/record"
+	"jaegerlab/lab/spec"
 	"jaegerlab/lab/trace"
 )
 
@@ -175,7 +176,7 @@ func (r *round) collectOutcomes(ctx context.Context) error {
 func (r *round) drain(ctx context.Context) error {
 	drained, err := observe.Drain(ctx, observe.DrainAsk{
 		WindowEnd: time.Unix(0, r.run.Window.End), Bound: time.Duration(r.spec.Load.DrainS) * time.Second,
-		Collector: r.Collector.Node, Rows: r.Store.Rows, Say: r.Console.Live,
+		Collector: r.Collector.Node, Rows: r.Store.Rows, Say: r.Console.Live, Quiet: r.quiet(),
 		Counters: observe.CollectorCounters(r.Collector.MetricsAddr, r.arm.Client),
 	})
 	if err != nil {
@@ -199,6 +200,15 @@ func (r *round) drain(ctx context.Context) error {
 	return r.closeSeries()
 }
 
+// quiet is how long nothing must move after the load; 0 leaves it to package observe. A black hole
+// has neither queue nor writes: only packets may still be on their way.
+func (r *round) quiet() time.Duration {
+	if r.arm.Backend.Engine == spec.Null {
+		return time.Second
+	}
+	return 0
+}
+
 func (r *round) readCounters(ctx context.Context) {
 	last, err := observe.Scrape(ctx, r.Collector.MetricsAddr)
 	if err != nil {
@@ -216,6 +226,9 @@ func (r *round) readCounters(ctx context.Context) {
 	}
 	if saved, metric, ok := r.atEnd.SavedSince(r.atStart); ok {
 		r.run.SavedInWindowCounter, r.run.SavedInWindowSource = &saved, metric
+	}
+	if arrived, ok := r.atEnd.ArrivedSince(r.atStart); ok {
+		r.run.ArrivedInWindow = &arrived
 	}
 }
 
@@ -294,7 +307,7 @@ func (r *round) traces(yield func(high, low uint64) bool) {
 func (r *round) judge(read backend.ReadResult) {
 	facts := ledger.Facts{
 		Window: r.run.Window, HasForeign: read.HasForeign, HasDuplicates: read.HasDuplicates,
-		HasWriteTime: read.HasWriteTime, Ranges: read.Ranges, AbsentUnknown: read.AbsentUnknown,
+		HasWriteTime: read.HasWriteTime, Ranges: read.Ranges, AbsentUnknown: read.AbsentUnknown, NoStore: read.NoStore,
 		ClockOffset: r.clockOffset(),
 	}
 	if d := r.drained; d != nil {

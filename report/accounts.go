@@ -57,6 +57,12 @@ func (b *builder) ledgerCells(run record.Run, l record.Ledger, udp bool) []Cell 
 		cells = append(cells, whole(l.NoReply))
 	}
 	stored, missing := whole(l.Stored), whole(l.Missing)
+	if noStore(run) {
+		for range 6 {
+			cells = append(cells, b.unknown(whyNoStore))
+		}
+		return append(cells, b.laws(l))
+	}
 	foreign := b.examples(b.count(l.Foreign, b.cannot(run, "foreign ids")), l, "foreign")
 	duplicates := b.examples(b.count(l.Duplicates, b.cannot(run, "duplicates")), l, "duplicate")
 	rows := b.count(l.Rows, b.cannot(run, "rows"))

@@ -127,7 +127,7 @@ func match(old, new record.Record) (pairs []pair, alone []string, err error) {
 }
 
 func measuredArms(r record.Record) (all []arm) {
-	for _, a := range arms(r) {
+	for _, a := range stores(arms(r)) { // a black hole stores nothing that could have got worse
 		if len(a.measured()) > 0 {
 			all = append(all, a)
 		}

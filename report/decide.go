@@ -69,6 +69,9 @@ func (d *Decision) obstacles(old, new []side, limits map[string]Limit) {
 	say := func(format string, args ...any) { d.Obstacles = append(d.Obstacles, fmt.Sprintf(format, args...)) }
 	for _, sides := range [][]side{old, new} {
 		name, runs := sides[0].run.Arm, runsOf(sides)
+		if one := runs[0].Spec.Backend.Engine; one == spec.Memory && old[0].run.Spec.Backend.Engine != new[0].run.Spec.Backend.Engine {
+			say("%s is the collector's ceiling, which is not ranked as a store", name)
+		}
 		if runs[0].Engine.StandIn {
 			say("%s is a stand-in, which is never ranked", name)
 		}
@@ -227,7 +230,7 @@ func (d Decision) ranked() string {
 func decisions(r record.Record, all []arm, s source, limits map[string]Limit) (list []Decision) {
 	var sides [][]side
 	for _, a := range all {
-		if one := sideOf(r, a); len(one) > 0 {
+		if one := sideOf(r, a); len(one) > 0 && !(a.engine() == spec.Memory && len(sides) > 0 && len(lacking([]arm{a}, s)) > 0) {
 			sides = append(sides, one)
 		}
 	}

@@ -236,7 +236,12 @@ func (f figures) missing() Cell {
 			return fixed(sum(values), 0)
 		}
 	}
-	missing := f.whole(func(run record.Run) *int64 { return known(run, run.Ledger.Missing) }, noLedger)
+	missing := f.whole(func(run record.Run) *int64 {
+		if noStore(run) {
+			return nil
+		}
+		return known(run, run.Ledger.Missing)
+	}, noLedger)
 	if slices.ContainsFunc(f.runs, missingIsBound) && len(f.runs) == 1 && missing.Plain != "" {
 		missing = f.b.note(bound("<=", missing), "at most: "+strings.Join(f.runs[0].Reasons, "; "))
 	}
@@ -265,12 +270,20 @@ func known(run record.Run, value int64) *int64 {
 	return &value
 }
 
-func noLedger(record.Run) string { return "the run has no ledger" }
+func noLedger(run record.Run) string {
+	if noStore(run) {
+		return whyNoStore
+	}
+	return "the run has no ledger"
+}
 
 func noLatency(run record.Run) string { return "send-to-store latency: " + noWriteTime(run) }
 
 // noWriteTime says why a run has no figure by write time.
 func noWriteTime(run record.Run) string {
+	if noStore(run) {
+		return whyNoStore
+	}
 	if run.Spec.Backend.Engine.Embedded() {
 		return fmt.Sprintf("%s keeps no write times", run.Spec.Backend.Engine)
 	}
@@ -279,6 +292,9 @@ func noWriteTime(run record.Run) string {
 
 // why says why a run has no figure of this source.
 func (s source) why(run record.Run) string {
+	if noStore(run) {
+		return whyNoStore
+	}
 	if s.column.Title == byCounter.column.Title {
 		return "the collector's version has no counter of saved spans that could be read"
 	}
@@ -292,6 +308,9 @@ func (b *builder) verdictCell(a arm) Cell {
 	var notes []string
 	for _, run := range a.runs {
 		word := string(run.Verdict)
+		if noStore(run) {
+			word = "ceiling"
+		}
 		if !measured(run) {
 			word = "INCOMPLETE"
 			notes = append(notes, inRound(a, run, "the run did not end: "+firstLine(run.Error)))

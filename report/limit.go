@@ -176,6 +176,10 @@ func (s *suspects) nodes() {
 			continue
 		}
 		text, full := s.cpuOf(n)
+		if kind == LimitCollector && noStore(s.run) {
+			s.seen = append(s.seen, text+" as the black hole")
+			continue
+		}
 		if full && kind == LimitGenerator && len(s.found) > 0 && s.found[len(s.found)-1].Kind == LimitGenerator {
 			s.found[len(s.found)-1].Evidence = append(s.found[len(s.found)-1].Evidence, text) // said already
 			continue

@@ -58,6 +58,9 @@ func partial(run record.Run) bool {
 }
 
 func whyPartial(run record.Run) string {
+	if noStore(run) {
+		return whyNoStore
+	}
 	if run.Ranges != nil && run.Ranges.Read < run.Ranges.Asked {
 		return fmt.Sprintf("read-back incomplete: %d of %d ranges; %s spans were read, the rest is not known",
 			run.Ranges.Read, run.Ranges.Asked, whole(run.Ledger.Stored).Text)
@@ -80,6 +83,7 @@ var (
 // pickSource takes the best source that every measured run has: figures of two sources are never
 // set against each other.
 func pickSource(all []arm) source {
+	all = deciding(all)
 	without := lacking(all, byWriteTime)
 	if len(without) == 0 {
 		return byWriteTime
@@ -92,7 +96,7 @@ func pickSource(all []arm) source {
 		return s
 	}
 	s := byWriteTime
-	if len(all) == 1 {
+	if len(all) <= 1 {
 		return s // nothing to compare; its footnote says why the figure is missing
 	}
 	s.note = fmt.Sprintf("No source of stored spans is there for every arm (by write time not for %s; by the "+

@@ -34,7 +34,7 @@ var quantityMissing = count("missing", "missing", "missing-spans",
 func count(name, title, bench string, value func(record.Ledger) *int64) Quantity {
 	return Quantity{Name: name, Title: title, Unit: "spans", Bench: bench, Better: stat.Lower, Exact: true,
 		Value: func(run record.Run) *float64 {
-			if !accounted(run) {
+			if !accounted(run) || noStore(run) {
 				return nil
 			}
 			return asFloat(func(run record.Run) *int64 { return value(run.Ledger) })(run)
@@ -96,6 +96,9 @@ func Quantities(s source) []Quantity {
 
 // storeNodes are the nodes that a store runs in: its own, or for embedded ones the collector.
 func storeNodes(run record.Run) []record.Node {
+	if noStore(run) {
+		return nil
+	}
 	if !run.Spec.Backend.Engine.Embedded() {
 		return databaseNodes(run)
 	}

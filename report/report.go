@@ -22,7 +22,7 @@ func OfSeries(r record.Record, series map[string]Series) Document {
 	for _, run := range r.Runs {
 		limits[run.Folder] = LimitOf(r.Host, run, series[run.Folder])
 	}
-	list := decisions(r, all, s, limits)
+	list := decisions(r, stores(all), s, limits)
 	doc := Document{
 		Title: clean(fmt.Sprintf("%s, %s", r.Experiment, r.ID)),
 		Notes: firstLines(r, all, s, list),
@@ -42,7 +42,7 @@ func OfSeries(r record.Record, series map[string]Series) Document {
 	b.ledger(r, rounds)
 	b.resources(r, rounds)
 	b.pace(r, rounds)
-	b.quantities(r, all, s)
+	b.quantities(r, stores(all), s)
 	b.cells(r, rounds)
 	b.reasons(r, rounds)
 	b.timing(r, rounds)
@@ -89,6 +89,9 @@ func firstLines(r record.Record, all []arm, s source, list []Decision) []string 
 		say("%s", s.note)
 	}
 	verdicts(list, say)
+	if text := ceilings(all, s); text != "" {
+		say("%s", text)
+	}
 	for _, left := range r.LeftOut {
 		if left.Arm == left.Reason {
 			say("Left out: %s", left.Reason)

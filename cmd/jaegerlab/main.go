@@ -18,6 +18,7 @@ import (
 	"jaegerlab/lab"
 	"jaegerlab/lab/load"
 	"jaegerlab/lab/node"
+	"jaegerlab/lab/protocol/sink"
 	"jaegerlab/lab/setup"
 	"jaegerlab/lab/spec"
 	"jaegerlab/report"
@@ -96,12 +97,15 @@ func settingsCommand() *cobra.Command {
 }
 
 func loadCommand() *cobra.Command {
-	var listen, target, client string
+	var listen, target, client, hole string
 	cmd := &cobra.Command{
 		Use:   "load",
 		Short: "be the load node: wait for a job over HTTP, send spans, keep the outcomes",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if port, addr, ok := strings.Cut(hole, "="); ok {
+				return sink.Serve(cmd.Context(), sink.Ask{Port: port, Listen: addr, Metrics: listen})
+			}
 			if target != "" {
 				return serveJob(cmd.Context(), listen, target, client, cmd.ErrOrStderr())
 			}
@@ -110,6 +114,8 @@ func loadCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address of the control interface and of /metrics")
 	cmd.Flags().StringVar(&target, "target", "", "host:port of a collector: start a job from the environment at once")
+	cmd.Flags().StringVar(&hole, "hole", "", "PORT=host:port: be the black hole of the backend null instead, such as otlp-grpc=127.0.0.1:4317")
+	_ = cmd.Flags().MarkHidden("hole") // the lab's own; it fails for unknown names only
 	cmd.Flags().StringVar(&client, "client", "otlp-grpc", "how the job of --target sends")
 	return cmd
 }

@@ -85,4 +85,5 @@ type ReadResult struct {
 	HasWriteTime  bool
 	Consistency   string // read consistency; "" where there is none
 	AbsentUnknown bool   // a node was gone: a span not read is not known to be absent
+	NoStore       bool   // nothing stores here, so nothing was read and nothing can be missing
 }

@@ -15,7 +15,9 @@ func For(engine spec.Engine) (Backend, error) {
 		return cqlBackend{kind: scylla{}}, nil
 	case spec.Badger, spec.Memory:
 		return embedded{engine: engine}, nil
+	case spec.Null:
+		return null{}, nil
 	}
 	return nil, fmt.Errorf("find the backend of engine %q: there is none; LAB_BACKENDS takes cassandra:N, scylla:N, "+
-		"badger and memory", engine)
+		"badger, memory and null", engine)
 }

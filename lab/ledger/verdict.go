@@ -19,6 +19,8 @@ func judge(f Facts, c cells, r Result) (record.Verdict, []string) {
 	}
 	missing := c[record.Acked][0]
 	switch {
+	case f.NoStore:
+		doubt("nothing is stored: a black hole took the spans, so acknowledged is all that can be said of them")
 	case f.Ranges.Asked == 0:
 		doubt("nothing was read back")
 	case !complete(f):

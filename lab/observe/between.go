@@ -24,6 +24,9 @@ type About struct {
 func Between(first, last Snapshot, about About) ([]record.Counter, []string) {
 	b := between{first: first, last: last, about: about, generation: last.generation()}
 	for _, m := range metrics {
+		if _, found := last.best(m.spellings(b.generation)); !found && about.Arm.Backend.Engine == spec.Null {
+			continue // a black hole has none of a collector's counters, and needs none
+		}
 		b.add(m)
 	}
 	b.checkLegacy()

@@ -99,12 +99,15 @@ func each(spellings []spelling, change func(*spelling)) []spelling {
 var savedSources = slices.Concat(where(storage("inserts"), "table=traces"),
 	where(collector("spans_saved_by_svc"), "result=ok"), exporter("sent_spans"))
 
+// arrived is the counter of a black hole in a collector's place (package sink).
+var arrived = spelling{base: "jaegerlab_sink_spans"}
+
 // writeLatency has the default buckets of the library, in seconds: only sum and count are good.
 var writeLatency = storage("latency_ok")
 
 // metrics is every metric the lab knows, one a line: name, unit, better, v1, v2, what is special.
 var metrics = []metric{
-	{"received", "spans", higher, collector("spans_received"), receiver("accepted_spans"), legacy},
+	{"received", "spans", higher, collector("spans_received"), append(receiver("accepted_spans"), arrived), legacy},
 	{"refused", "spans", lower, collector("spans_rejected"), receiver("refused_spans"), legacy},
 	{"receive_failed", "spans", lower, nil, receiver("failed_spans"), lazy},
 	{"dropped", "spans", lower, collector("spans_dropped"), nil, legacy},

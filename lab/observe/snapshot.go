@@ -189,6 +189,18 @@ func (s Snapshot) SavedSince(first Snapshot) (n int64, metric string, ok bool) {
 	return n, withLabel(name, sp.label), ok && n >= 0
 }
 
+// ArrivedSince is how many spans a black hole has taken since an earlier snapshot; ok is false for
+// anything else.
+func (s Snapshot) ArrivedSince(first Snapshot) (n int64, ok bool) {
+	last, _, ok := s.read(arrived)
+	before, _, _ := first.read(arrived)
+	if !ok {
+		return 0, false
+	}
+	n, ok = whole(last - before)
+	return n, ok && n >= 0
+}
+
 // QueueSize is how many spans wait in the collector's queue; ok is false when no metric says.
 // v1 shows only the queue of thrift and gRPC, never that of OTLP.
 func (s Snapshot) QueueSize() (n int64, ok bool) {

@@ -82,14 +82,15 @@ type Run struct {
 	Ledger       Ledger  `json:"ledger"`
 	WarmupLedger *Ledger `json:"warmup_ledger,omitempty"`
 
-	StoredInWindow         *int64   `json:"stored_in_window"`        // measured spans whose write was issued inside the window, by identity
-	StoredInWindowSource   string   `json:"stored_in_window_source"` // "write time" or, where the store has none, ""
-	StoredEachS            []int64  `json:"stored_each_s,omitempty"` // measured spans by the second of their write, from the window's start, drain included; null where not known
-	SavedInWindowCounter   *int64   `json:"saved_in_window_counter"` // the collector's own counter, read at the window's end
-	SavedInWindowSource    string   `json:"saved_in_window_source"`  // name of that counter
-	StoredAfterDrain       *int64   `json:"stored_after_drain"`      // distinct measured spans read back
-	DrainS                 *float64 `json:"drain_s"`                 // from the window's end until nothing moved any more; null when the bound was reached
-	StoredPerS             *float64 `json:"stored_spans_per_s"`      // stored in window / window
+	StoredInWindow         *int64   `json:"stored_in_window"`            // measured spans whose write was issued inside the window, by identity
+	StoredInWindowSource   string   `json:"stored_in_window_source"`     // "write time" or, where the store has none, ""
+	StoredEachS            []int64  `json:"stored_each_s,omitempty"`     // measured spans by the second of their write, from the window's start, drain included; null where not known
+	SavedInWindowCounter   *int64   `json:"saved_in_window_counter"`     // the collector's own counter, read at the window's end
+	SavedInWindowSource    string   `json:"saved_in_window_source"`      // name of that counter
+	ArrivedInWindow        *int64   `json:"arrived_in_window,omitempty"` // backend null: what the black hole counted inside the window
+	StoredAfterDrain       *int64   `json:"stored_after_drain"`          // distinct measured spans read back
+	DrainS                 *float64 `json:"drain_s"`                     // from the window's end until nothing moved any more; null when the bound was reached
+	StoredPerS             *float64 `json:"stored_spans_per_s"`          // stored in window / window
 	Latencies              `json:"latencies"`
 	ReadBackS              *float64 `json:"read_back_s"`               //
 	Ranges                 *Ranges  `json:"ranges,omitempty"`          // token ranges of the read-back
@@ -130,12 +131,13 @@ type Facts struct {
 	Window     Window `json:"window"`       // of the measured load, stamped by the load node
 	DrainEndUS int64  `json:"drain_end_us"` // when nothing moved any more, microseconds since the epoch; 0 = not known
 
-	HasForeign    bool   `json:"has_foreign"`    // the read-back would have shown ids that were never generated
-	HasDuplicates bool   `json:"has_duplicates"` // the read-back would have shown two rows of one id
-	HasWriteTime  bool   `json:"has_write_time"` // rows say when they were written
-	Ranges        Ranges `json:"ranges"`         // of the read-back
-	AbsentUnknown bool   `json:"absent_unknown"` // a node was gone: a span not read is not known to be absent
-	StillMoving   bool   `json:"still_moving"`   // rows or counters still moved when the drain's bound was reached
+	HasForeign    bool   `json:"has_foreign"`        // the read-back would have shown ids that were never generated
+	HasDuplicates bool   `json:"has_duplicates"`     // the read-back would have shown two rows of one id
+	HasWriteTime  bool   `json:"has_write_time"`     // rows say when they were written
+	Ranges        Ranges `json:"ranges"`             // of the read-back
+	AbsentUnknown bool   `json:"absent_unknown"`     // a node was gone: a span not read is not known to be absent
+	NoStore       bool   `json:"no_store,omitempty"` // backend null: nothing stores, so absent says nothing
+	StillMoving   bool   `json:"still_moving"`       // rows or counters still moved when the drain's bound was reached
 
 	// ClockOffset is the clock that stamps writes (the collector's) minus the load node's; null =
 	// not compared.

@@ -23,7 +23,7 @@ type environment struct {
 	Rate             string `env:"RATE" accept:"spans/s (1 to 1000000000), or from:to:over_s, several of them separated by commas" doc:"open loop: spans/s of all workers together, with ramps and steps; unset: closed loop, workers send back to back"`
 
 	Runtime     Runtime  `env:"LAB_RUNTIME" envDefault:"auto" accept:"auto, docker, process" doc:"where programs run; auto takes Docker when a daemon answers"`
-	Backends    []string `env:"LAB_BACKENDS" accept:"a list of scylla:N, cassandra:N (N 1 to 5), badger, memory" doc:"storage under Jaeger; unset: scylla:3,cassandra:2 in Docker, cassandra:2,badger as processes"`
+	Backends    []string `env:"LAB_BACKENDS" accept:"a list of scylla:N, cassandra:N (N 1 to 5), badger, memory, null" doc:"storage under Jaeger; null is a black hole in Jaeger's place, the generator's ceiling; unset: scylla:3,cassandra:2 in Docker, cassandra:2,badger as processes"`
 	Collectors  []string `env:"LAB_COLLECTOR" envDefault:"v2" accept:"a list of v2, v2-stock, v1, or paths of collector files (.yaml, .yml, .json)" doc:"Jaeger and its settings"`
 	Clients     []string `env:"LAB_CLIENT" envDefault:"otlp-grpc" accept:"a list of otlp-grpc, otlp-http, thrift-http, thrift-udp, jaeger-client" doc:"how spans are sent"`
 	Profile     Profile  `env:"LAB_PROFILE" envDefault:"t2" accept:"t2, hard, none" doc:"limits: shares in the CPU sets of the original hosts, CPU quotas, or none"`
@@ -207,10 +207,10 @@ func parseBackends(words []string) ([]Backend, []error) {
 	return backends, problems
 }
 
-// ParseBackend reads the spelling of LAB_BACKENDS: "cassandra:2", "scylla:3", "badger", "memory".
+// ParseBackend reads the spelling of LAB_BACKENDS: "cassandra:2", "scylla:3", "badger", "memory", "null".
 func ParseBackend(word string) (Backend, error) {
 	refuse := func() (Backend, error) {
-		return Backend{}, problem("LAB_BACKENDS", word, "accepted: scylla:N, cassandra:N (N 1 to 5), badger, memory")
+		return Backend{}, problem("LAB_BACKENDS", word, "accepted: scylla:N, cassandra:N (N 1 to 5), badger, memory, null")
 	}
 	name, count, counted := strings.Cut(word, ":")
 	b := Backend{Engine: Engine(name)}

@@ -38,10 +38,15 @@ const (
 	Scylla    Engine = "scylla"
 	Badger    Engine = "badger"
 	Memory    Engine = "memory"
+	Null      Engine = "null" // none: a black hole in the collector's place, for the generator's ceiling
 )
 
-// Embedded reports whether the engine lives inside the collector's process.
-func (e Engine) Embedded() bool { return e == Badger || e == Memory }
+// NoCollector is the collector of arms that have none.
+const NoCollector = "none"
+
+// Embedded reports whether the engine has no nodes of its own: it lives inside the collector's
+// process, or stands in its place.
+func (e Engine) Embedded() bool { return e == Badger || e == Memory || e == Null }
 
 // Backend is an engine with its node count, written "cassandra:2"; embedded engines have no count.
 type Backend struct {
@@ -145,11 +150,16 @@ func (a Arm) Name() string {
 	return name
 }
 
-// Arms returns the product of backends, collectors and clients, in the order they were named.
+// Arms returns the product of backends, collectors and clients, in the order they were named. The
+// backend null has no collector, so it is one arm for each client.
 func (s Spec) Arms() []Arm {
 	var arms []Arm
 	for _, b := range s.Backends {
-		for _, collector := range s.Collectors {
+		collectors := s.Collectors
+		if b.Engine == Null {
+			collectors = []string{NoCollector}
+		}
+		for _, collector := range collectors {
 			for _, client := range s.Clients {
 				arm := Arm{Backend: b, Collector: collector, Client: client, Profile: s.Profile, Replication: s.Replication}
 				if s.Target != nil {

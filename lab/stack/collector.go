@@ -52,6 +52,9 @@ const (
 // it is healthy. A missing keyspace fails in under 30 s with the keyspace's name and the last
 // lines of the log. On an error nothing of it runs any more.
 func StartCollector(ctx context.Context, env Env, ask Ask) (*Collector, error) {
+	if ask.Arm.Backend.Engine == spec.Null {
+		return startHole(ctx, env, ask)
+	}
 	f, err := ParseFlavour(ask.Arm.Collector)
 	if err != nil {
 		return nil, fmt.Errorf("start collector: %w", err)

@@ -173,6 +173,13 @@ func (d derive) counters() {
 			saved, source = &n, metric
 		}
 	}
+	var arrived *int64
+	if haveStart && haveEnd {
+		if n, ok := end.ArrivedSince(start); ok {
+			arrived = &n
+		}
+	}
+	d.same("arrived_in_window", d.run.ArrivedInWindow, arrived)
 	d.same("saved_in_window_counter", d.run.SavedInWindowCounter, saved)
 	d.same("saved_in_window_source", d.run.SavedInWindowSource, source)
 }

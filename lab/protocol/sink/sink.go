@@ -1,9 +1,11 @@
 // Package sink is a black hole for spans: a gRPC server that takes OTLP exports, HTTP servers that
 // take OTLP and Jaeger's thrift batches, and a UDP socket, all without decoding anything. Tests plant bad
-// answers in it, and benchmarks measure generators against it.
+// answers in it, benchmarks measure generators against it, and as a program it is a run's collector and
+// store in one, where the generator's own ceiling is asked for.
 package sink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,8 +34,9 @@ type Sink struct {
 	// Answer decides about request number n (0, 1, ...); nil takes everything. The body is the
 	// caller's to keep when Keep is set, and valid until Answer returns otherwise.
 	Answer func(n int64, body []byte) Reply
-	Keep   bool // give each request bytes of its own
-	Count  bool // count spans, by walking over lengths
+	Keep   bool   // give each request bytes of its own
+	Count  bool   // count spans, by walking over lengths
+	Listen string // host:port; "" = a free port of 127.0.0.1
 
 	requests, bytes, spans atomic.Int64
 
@@ -68,7 +71,7 @@ func (s *Sink) Close() {
 }
 
 func (s *Sink) listen() error {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	listener, err := net.Listen("tcp4", cmp.Or(s.Listen, "127.0.0.1:0"))
 	if err != nil {
 		return fmt.Errorf("open the sink: %w", err)
 	}

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -9,7 +10,11 @@ import (
 // UDP starts s as a socket that reads packets: requests are packets, and nobody is answered. A
 // packet that finds the kernel's buffer full is not seen here.
 func UDP(s *Sink) error {
-	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	addr, err := net.ResolveUDPAddr("udp4", cmp.Or(s.Listen, "127.0.0.1:0"))
+	if err != nil {
+		return fmt.Errorf("open the sink: %w", err)
+	}
+	conn, err := net.ListenUDP("udp4", addr)
 	if err != nil {
 		return fmt.Errorf("open the sink: %w", err)
 	}
