@@ -159,6 +159,7 @@ func TestWhoseLimit(t *testing.T) {
 		want string
 	}{
 		{"closed loop", record.Pace{CPUShare: f(0.3), LagP99MS: f(1)}, record.TargetBound},
+		{"closed loop on a machine without CPU to spare", record.Pace{CPUShare: f(0.15), LagP99MS: f(120)}, record.TargetBound},
 		{"closed loop at full CPU", record.Pace{CPUs: 1, CPUShare: f(0.97)}, record.GeneratorBound},
 		{"rate reached at full CPU", record.Pace{OfferedSpans: n(100), BegunSpans: 96, CPUShare: f(1)}, record.RateReached},
 		{"case 44: one core, asked for too much", record.Pace{OfferedSpans: n(100), BegunSpans: 50, CPUShare: f(0.95),
