@@ -27,10 +27,10 @@ type experiment struct {
 	Name       string
 	Backends   []spec.Backend
 	Collectors []string
-	Profile    spec.Profile
 	Treatment  []string // what the arms are meant to differ in; anything else that differs forbids a winner
 	Copies     int      // of every arm, to compare it with itself
 	Rounds     int
+	DurationS  int
 }
 
 // spec lays the literal over the environment's spec, except where a variable is set.
@@ -46,7 +46,7 @@ func (e experiment) spec() (spec.Spec, error) {
 			return s, fmt.Errorf("LAB_TARGET=%q: experiment %s compares stacks that the lab starts; with a target run "+
 				"TestBackends (the default) or TestAA", os.Getenv("LAB_TARGET"), e.Name)
 		}
-		e.Backends, e.Collectors, e.Profile = nil, nil, ""
+		e.Backends, e.Collectors = nil, nil
 	}
 	if e.Backends != nil && os.Getenv("LAB_BACKENDS") == "" {
 		s.Backends, s.Named = e.Backends, true
@@ -57,8 +57,8 @@ func (e experiment) spec() (spec.Spec, error) {
 	if e.Rounds > 0 && os.Getenv("LAB_ROUNDS") == "" {
 		s.Rounds = e.Rounds
 	}
-	if e.Profile != "" && os.Getenv("LAB_PROFILE") == "" {
-		s.Profile = e.Profile
+	if e.DurationS > 0 && os.Getenv("DURATION_S") == "" {
+		s.Load.DurationS = e.DurationS
 	}
 	if s.Results == "" {
 		s.Results = "results"

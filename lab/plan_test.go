@@ -25,7 +25,7 @@ func TestDefaultPlanFitsGoTestsLimit(t *testing.T) {
 // Case 33: a matrix longer than the limit is refused with the -timeout it needs.
 func TestPlanThatCannotFitIsRefused(t *testing.T) {
 	s := spec.Default()
-	s.Backends, s.Rounds = []spec.Backend{{Engine: spec.Cassandra, Nodes: 2}}, 5
+	s.Backends, s.Rounds = []spec.Backend{{Engine: spec.Cassandra, Nodes: 2}}, 6
 	err := MakePlan(s).Check(record.Host{MemoryBytes: 2 << 30}, 1<<30, 10*time.Minute)
 	if err == nil {
 		t.Fatal("accepted")
