@@ -84,7 +84,9 @@ type comparison struct {
 	folder  *record.Folder
 	record  record.Record
 	unlock  func()
-	failed  []error
+
+	schedule schedule
+	failed   []error
 }
 
 // prepare finds out what this machine allows, and refuses what can't work before anything starts.
@@ -198,6 +200,7 @@ func (c *comparison) measureAll(ctx context.Context) {
 	for _, arm := range c.spec.Arms() {
 		done[arm.Name()] = c.measured(arm)
 	}
+	c.plan(done)
 	for n := 1; n <= c.spec.Rounds; n++ {
 		for _, arm := range c.order(n) {
 			if done[arm.Name()] >= n {
@@ -208,7 +211,9 @@ func (c *comparison) measureAll(ctx context.Context) {
 				return
 			}
 			n := c.nextRound(arm)
+			c.schedule.begin(roundTime(c.spec, arm), time.Now())
 			run, err := c.measure(ctx, arm, n)
+			c.schedule.end(time.Now())
 			if err != nil {
 				c.failed = append(c.failed, fmt.Errorf("%s, round %d: %w", arm.Name(), n, err))
 				c.Console.Say("%s, round %d did not end: %v", arm.Name(), n, err)
@@ -218,6 +223,15 @@ func (c *comparison) measureAll(ctx context.Context) {
 				c.failed = append(c.failed, err)
 			}
 		}
+	}
+}
+
+// plan lays out the rounds that are not done yet, for the progress line.
+func (c *comparison) plan(done map[string]int) {
+	for _, arm := range c.spec.Arms() {
+		rounds := max(c.spec.Rounds-done[arm.Name()], 0)
+		c.schedule.rounds += rounds
+		c.schedule.left += time.Duration(rounds) * roundTime(c.spec, arm)
 	}
 }
 

@@ -143,8 +143,7 @@ func (r *round) follow(ctx context.Context, p load.Progress, before string) stri
 		r.readUsage(ctx)
 		r.machineEnd = r.readMachine(ctx)
 	}
-	r.Console.Live("%s: %s %.0f of %.0f s: %d generated, %d acked, %d refused, %d unanswered",
-		r.arm.Name(), p.State, min(p.ElapsedS, p.PlannedS), p.PlannedS, p.Generated, p.Acked, p.Refused, p.Unanswered)
+	r.Console.Live("%s", r.line(p))
 	return p.State
 }
 

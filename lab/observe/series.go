@@ -60,7 +60,14 @@ type Sampler struct {
 	csv    *csv.Writer
 	points int
 	errs   map[string]*readErrors
+	latest map[seriesKey]latest
 }
+
+// seriesKey names one series.
+type seriesKey struct{ node, metric string }
+
+// latest is a series' last value, and the one before.
+type latest struct{ now, before Point }
 
 type readErrors struct {
 	failed, asked int
@@ -78,7 +85,7 @@ func StartSampler(ctx context.Context, ask SamplerAsk) (*Sampler, error) {
 	}
 	s := &Sampler{
 		ask: ask, partial: filepath.Join(ask.Dir, "series.partial.csv"),
-		errs: map[string]*readErrors{}, begun: time.Now(),
+		errs: map[string]*readErrors{}, latest: map[seriesKey]latest{}, begun: time.Now(),
 	}
 	file, err := os.Create(s.partial)
 	if err != nil {
@@ -152,11 +159,26 @@ func (s *Sampler) sample(ctx context.Context, src source) {
 	}
 	for _, p := range points {
 		s.points++
+		key := seriesKey{p.Node, p.Metric}
+		s.latest[key] = latest{now: p, before: s.latest[key].now}
 		_ = s.csv.Write([]string{ // its error stays and is seen at Close
 			strconv.FormatInt(p.At.UnixNano(), 10), p.Node, p.Metric, p.Unit, strconv.FormatFloat(p.Value, 'g', -1, 64),
 		})
 	}
 	s.csv.Flush()
+}
+
+// Latest is the last value of a series and its mean change per second since the one before; ok is
+// false until there are two.
+func (s *Sampler) Latest(node, metric string) (value, perS float64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.latest[seriesKey{node, metric}]
+	between := l.now.At.Sub(l.before.At).Seconds()
+	if l.before.At.IsZero() || between <= 0 {
+		return 0, 0, false
+	}
+	return l.now.Value, (l.now.Value - l.before.Value) / between, true
 }
 
 // readNode reads the cgroup of a node, and pushes what it says to Prometheus, which can't know it.

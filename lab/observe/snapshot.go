@@ -213,6 +213,17 @@ func (s Snapshot) QueueSize() (n int64, ok bool) {
 	return whole(total)
 }
 
+// QueueCapacity is how many spans the collector's queue holds; ok is false when no metric says.
+func (s Snapshot) QueueCapacity() (n int64, ok bool) {
+	m := metricNamed("queue_capacity")
+	sp, ok := s.best(m.spellings(s.generation()))
+	if !ok {
+		return 0, false
+	}
+	total, _, _ := s.read(sp)
+	return whole(total)
+}
+
 // WriteStatements is how many CQL inserts the collector has made since it started, by table; ok
 // is false when it has no such counter (badger, memory).
 func (s Snapshot) WriteStatements() (total int64, byTable map[string]int64, ok bool) {
