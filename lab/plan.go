@@ -19,6 +19,7 @@ const (
 	usualDrain = 10 * time.Second
 	readBack   = 5 * time.Second
 	tearDown   = 5 * time.Second
+	stockDrain = 150 * time.Second // v2-stock takes thousands of spans at once and writes them one by one
 	runDisk    = 2 << 30   // data, commit logs and results of one run, bytes
 	labMemory  = 512 << 20 // the lab's own process and node-exporter
 )
@@ -46,8 +47,11 @@ func MakePlan(s spec.Spec) Plan {
 func roundTime(s spec.Spec, arm spec.Arm) time.Duration {
 	loading := time.Duration(s.Load.WarmupS+s.Load.DurationS) * time.Second
 	one := restStart + time.Duration(arm.Backend.Nodes)*nodeStart + loading + usualDrain + readBack + tearDown
-	if arm.Backend.Engine.Embedded() {
+	switch {
+	case arm.Backend.Engine.Embedded():
 		one += loading
+	case arm.Collector == "v2-stock":
+		one += stockDrain
 	}
 	return one
 }
