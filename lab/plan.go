@@ -20,8 +20,8 @@ const (
 	readBack   = 5 * time.Second
 	tearDown   = 5 * time.Second
 	stockDrain = 150 * time.Second // v2-stock takes thousands of spans at once and writes them one by one
-	runDisk    = 2 << 30   // data, commit logs and results of one run, bytes
-	labMemory  = 512 << 20 // the lab's own process and node-exporter
+	runDisk    = 2 << 30           // data, commit logs and results of one run, bytes
+	labMemory  = 512 << 20         // the lab's own process and node-exporter
 )
 
 // Plan is what a comparison will take.
