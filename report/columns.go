@@ -70,6 +70,8 @@ var (
 	colPredicted = Column{Title: "CQL per span predicted",
 		How: "from the content and Jaeger's schema: one insert for each " +
 			"distinct tag and five more."}
+	colTable = Column{Title: "table", Left: true,
+		How: "where the collector writes; names of services and operations are written once in twelve hours."}
 	colInFlight = Column{Title: "statements in flight",
 		How: "on average: the time that all writes took together over the " +
 			"time in which they were made."}
@@ -141,7 +143,7 @@ func Columns() []Column {
 		colArm, colRound, colRounds, colEngine, colStoredInWindow, colSavedInWindow, colPerSecond, colAcked, colMissing,
 		colStoredAfterDrain, colDrain, colStoreP50, colStoreP99, colVerdict, colLimit,
 		colStoreCPU, colPerCPU, colPerGB, colBase, colDelta, colInterval, colP, colN, colRanking,
-		colQuantity, colBetter, colThis, colOther, colOld, colNew, colGate, colPredicted, colInFlight, colWriters,
+		colQuantity, colBetter, colThis, colOther, colOld, colNew, colGate, colTable, colPredicted, colInFlight, colWriters,
 		colWriteMS, colCeiling,
 		colGenerated, colUnsent, colRefused, colUnanswered, colNoReply,
 		colStored, colForeign, colDuplicates, colRows, colRewritten, colLaws,

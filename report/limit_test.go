@@ -175,8 +175,12 @@ func TestWriteAmplificationIsPredicted(t *testing.T) {
 		t.Errorf("10 tags: %v, want 15: one insert a tag and five", got)
 	}
 	run.Load.ResourceAttributes, run.Collector.Settings = 2, map[string]string{"env.COLLECTOR_NUM_WORKERS": "50"}
-	if got := predictedStatements(run); got == nil || *got != 18 {
-		t.Errorf("v1 with two resource attributes: %v, want 18", got)
+	if got := predictedStatements(run); got == nil || *got != 17 {
+		t.Errorf("v1 over OTLP with two resource attributes: %v, want 17", got)
+	}
+	run.Client = "thrift-http"
+	if got := predictedByTable(run)["tag_index"]; got != 13 {
+		t.Errorf("v1 from thrift: %v inserts into tag_index, want 13: a tag of its own", got)
 	}
 	run.Client = "jaeger-client"
 	if got := predictedStatements(run); got != nil {

@@ -47,6 +47,7 @@ func OfSeries(r record.Record, series map[string]Series) Document {
 	b.reasons(r, rounds)
 	b.timing(r, rounds)
 	b.writes(r, rounds)
+	b.writesByTable(r, rounds)
 	b.counters(r, rounds)
 	for _, t := range b.tables {
 		if len(t.Rows) > 0 {

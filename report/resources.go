@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -136,6 +138,24 @@ func (b *builder) writes(r record.Record, rounds bool) {
 			"the client or the settings decide which tags are indexed"),
 			b.number(run.WriteStatementsPerSpan, 1, noCQL), b.number(w.inFlight, 2, noLatency), writers,
 			b.number(w.latencyMS, 2, noLatency), b.number(w.ceiling, 0, noLatency))...)
+	}
+}
+
+// writesByTable says where the writes of a span go, and where they should.
+func (b *builder) writesByTable(r record.Record, rounds bool) {
+	b.begin("Writes by table", runColumns(rounds, colTable, colPredicted, colStatements)...)
+	b.table().Detail = true
+	for _, run := range r.Runs {
+		measured, predicted := measuredByTable(run), predictedByTable(run)
+		for _, table := range slices.Sorted(maps.Keys(measured)) {
+			var expected *float64
+			if n, ok := predicted[table]; ok {
+				expected = &n
+			}
+			n := measured[table]
+			b.row(append(runCells(run, rounds), text(table), b.number(expected, 2, "nothing of it is written for each span, "+
+				"or the client or the settings decide"), b.number(&n, 2, noCQL))...)
+		}
 	}
 }
 

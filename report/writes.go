@@ -82,12 +82,12 @@ func writersOf(run record.Run) *int {
 	return &n
 }
 
-// predictedStatements is U + 5: one insert into traces, service_name_index and
+// predictedByTable is what a span costs in each table: one insert into traces, service_name_index and
 // service_operation_index each, two into duration_index, and one into tag_index for each of the
-// U distinct tags (internal/storage/v1/cassandra/spanstore/writer.go of Jaeger 1.76 and 2.13).
-// v1 adds the tag internal.span.format. nil where the client adds tags that the lab does not
-// choose, or the settings switch an index off.
-func predictedStatements(run record.Run) *float64 {
+// U distinct tags, U + 5 in all (internal/storage/v1/cassandra/spanstore/writer.go of Jaeger 1.76 and
+// 2.13). v1 adds the tag internal.span.format to what does not come as OTLP. nil where the client
+// adds tags that the lab does not choose, or the settings switch an index off.
+func predictedByTable(run record.Run) map[string]float64 {
 	if run.Spec.Backend.Engine.Embedded() || run.Client == "jaeger-client" {
 		return nil
 	}
@@ -96,10 +96,37 @@ func predictedStatements(run record.Run) *float64 {
 			return nil
 		}
 	}
-	const withoutTags = 5
-	n := float64(run.Load.TagsCount + run.Load.ResourceAttributes + withoutTags)
-	if _, v1 := run.Collector.Settings["env.COLLECTOR_NUM_WORKERS"]; v1 {
-		n++
+	tags := float64(run.Load.TagsCount + run.Load.ResourceAttributes)
+	if _, v1 := run.Collector.Settings["env.COLLECTOR_NUM_WORKERS"]; v1 && !strings.HasPrefix(run.Client, "otlp") {
+		tags++
 	}
-	return &n
+	return map[string]float64{"traces": 1, "service_name_index": 1, "service_operation_index": 1, "duration_index": 2, "tag_index": tags}
+}
+
+// predictedStatements is what a span costs in all tables together; nil when it is not known.
+func predictedStatements(run record.Run) *float64 {
+	tables := predictedByTable(run)
+	if tables == nil {
+		return nil
+	}
+	sum := 0.0
+	for _, n := range tables {
+		sum += n
+	}
+	return &sum
+}
+
+// measuredByTable is what a saved span cost in each table, by the collector's counters.
+func measuredByTable(run record.Run) map[string]float64 {
+	saved := counter(run, "saved")
+	if saved == nil || *saved <= 0 {
+		return nil
+	}
+	tables := map[string]float64{}
+	for _, c := range run.Counters {
+		if table, ok := strings.CutPrefix(c.Name, "statements."); ok && c.Value != nil {
+			tables[table] = *c.Value / *saved
+		}
+	}
+	return tables
 }
