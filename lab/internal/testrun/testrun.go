@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -61,7 +60,7 @@ func Runtime(t testing.TB, where spec.Runtime) node.Runtime {
 }
 
 func start(t testing.TB, where spec.Runtime) (node.Runtime, error) {
-	id := fmt.Sprintf("%s-%d", strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")), os.Getpid())
+	id := fmt.Sprintf("test%x", time.Now().UnixNano()) // names of containers and control groups are made of it
 	ctx := context.Background() // a runtime outlives the test's context; its cleanup ends it
 	if where == spec.Docker {
 		return node.NewDocker(ctx, node.DockerOptions{RunID: id, LogDir: t.TempDir()})
