@@ -78,6 +78,7 @@ func compare(t *testing.T, e experiment) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	signal.Ignore(syscall.SIGPIPE) // go test, killed or piped into head, must not end this process before its tear-down
 	options := lab.Options{Console: lab.OpenConsole(), Resume: fromRoot(os.Getenv("LAB_RESUME"))}
 	if deadline, ok := t.Deadline(); ok {
 		options.Deadline = deadline.Add(-tearDownTime)
