@@ -61,7 +61,7 @@ func Runtime(t testing.TB, where spec.Runtime) node.Runtime {
 
 func start(t testing.TB, where spec.Runtime) (node.Runtime, error) {
 	id := fmt.Sprintf("test%x", time.Now().UnixNano()) // names of containers and control groups are made of it
-	ctx := context.Background() // a runtime outlives the test's context; its cleanup ends it
+	ctx := context.Background()                        // a runtime outlives the test's context; its cleanup ends it
 	if where == spec.Docker {
 		return node.NewDocker(ctx, node.DockerOptions{RunID: id, LogDir: t.TempDir()})
 	}
