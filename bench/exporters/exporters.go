@@ -90,9 +90,9 @@ func Run(ctx context.Context, o Options) (bench.Record, error) {
 			r.Rows = append(r.Rows, rows...)
 		}
 	}
-	r.Notes = []string{fmt.Sprintf("Batches of %d spans with %d tags; one warm-up batch, then %d operations a row at least (n says how many); time "+
-		"is that of exporting, the last flush included; black holes on loopback are processes of their own on the "+
-		"same %d CPUs.",
+	r.Notes = []string{fmt.Sprintf("Batches of %d spans with %d tags; one warm-up batch, then %d operations a row at "+
+		"least (n says how many); time is that of exporting, the last flush included; black holes on loopback are "+
+		"processes of their own on the same %d CPUs.",
 		o.Spans, tags, o.Samples, r.Host.CPUs)}
 	if o.Real {
 		rows, absent, err := realJaeger(ctx, o, single)
