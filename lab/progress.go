@@ -39,6 +39,9 @@ func (s *schedule) end(now time.Time) {
 	s.current = 0
 }
 
+// last reports whether the round under way is the comparison's last, whose stack LAB_KEEP leaves up.
+func (s *schedule) last() bool { return s.begun == s.rounds }
+
 // remaining is about how long the rest takes.
 func (s *schedule) remaining(now time.Time) time.Duration {
 	factor := 1.0

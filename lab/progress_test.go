@@ -19,6 +19,9 @@ func TestRemainingTimeLearnsFromFinishedRounds(t *testing.T) {
 			t.Errorf("at %d s: %q, want %q", step.at, got, step.want)
 		}
 	}
+	if s.last() {
+		t.Error("the first of four rounds is the last")
+	}
 	s.end(at(50)) // twice as fast as planned
 	s.begin(100*time.Second, at(50))
 	if got := s.remaining(at(50)); got != 150*time.Second {
@@ -28,6 +31,9 @@ func TestRemainingTimeLearnsFromFinishedRounds(t *testing.T) {
 	s.begin(100*time.Second, at(100))
 	s.end(at(150))
 	s.begin(100*time.Second, at(150))
+	if !s.last() {
+		t.Error("the fourth of four rounds is not the last")
+	}
 	if got := s.at(at(170)); got != "[4 of 4, less than a minute left] " {
 		t.Errorf("at the end: %q", got)
 	}

@@ -72,7 +72,7 @@ func (c *comparison) measure(ctx context.Context, arm spec.Arm, n int) (record.R
 		return r.run, err
 	}
 	defer func() { c.record.Host = r.Runtime.Host() }()
-	c.Console.Say("%s, round %d of %d", arm.Name(), n, c.spec.Rounds)
+	c.Console.Say("%s%s, round %d", &c.schedule, arm.Name(), n)
 	err = r.steps(ctx)
 	if err != nil {
 		err = r.blame(ctx, err)
@@ -117,7 +117,7 @@ func (c *comparison) newRound(arm spec.Arm, n int) (*round, error) {
 		return r, err
 	}
 	r.run.Folder = r.folder.Name
-	r.keep = c.spec.Keep && c.last(arm, n)
+	r.keep = c.spec.Keep && c.schedule.last()
 	r.Runtime, err = r.newRuntime(fmt.Sprintf("%011x", run))
 	return r, err
 }
@@ -140,12 +140,6 @@ func (r *round) newRuntime(id string) (node.Runtime, error) {
 	}
 	dir := filepath.Join(os.TempDir(), "jaegerlab-"+id)
 	return node.NewProcess(ctx, node.ProcessOptions{RunID: id, Dir: dir, LogDir: r.folder.Logs, Keep: r.keep})
-}
-
-// last reports whether this is the comparison's last run, whose stack LAB_KEEP leaves up.
-func (c *comparison) last(arm spec.Arm, n int) bool {
-	order := c.order(n)
-	return n == c.spec.Rounds && arm == order[len(order)-1]
 }
 
 // start brings everything up. What does not wait for another is prepared beside it: the load node
