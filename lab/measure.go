@@ -84,7 +84,7 @@ func (r *round) readBefore(ctx context.Context) error {
 	r.pulse = r.newPulse()
 	r.sampler, err = observe.StartSampler(context.WithoutCancel(ctx), observe.SamplerAsk{
 		Nodes: r.nodes(), Collector: r.Collector.Node.Name(), Dir: r.folder.Dir, Progress: r.progressPoints,
-		Counters: observe.CollectorCounters(r.Collector.MetricsAddr, r.arm.Client), Pulse: r.pulse,
+		Counters: r.pulse.Counters(r.Collector.MetricsAddr, r.arm.Client), Pulse: r.pulse,
 		Push: r.pusher(),
 	})
 	return err

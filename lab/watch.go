@@ -47,7 +47,7 @@ func (r *round) newPulse() *observe.Pulse {
 	if !ok {
 		return nil
 	}
-	pulse := &observe.Pulse{Answers: cluster.Answers, WriteErrors: observe.CollectorWriteErrors(r.Collector.MetricsAddr)}
+	pulse := &observe.Pulse{Answers: cluster.Answers}
 	for _, n := range r.Cluster.Nodes() {
 		pulse.Nodes = append(pulse.Nodes, n.Name())
 	}

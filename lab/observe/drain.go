@@ -260,25 +260,17 @@ func CollectorCounters(addr, client string) func(context.Context) (saved, queue 
 		if err != nil {
 			return nil, nil, err
 		}
-		if n, _, ok := s.Saved(); ok {
-			saved = &n
-		}
-		if n, ok := s.QueueSize(); ok && !(s.generation() == v1 && strings.HasPrefix(client, "otlp")) {
-			queue = &n
-		}
+		saved, queue = s.counters(client)
 		return saved, queue, nil
 	}
 }
 
-// CollectorWriteErrors reads a collector's counter of statements that failed, for Pulse. A counter
-// that is not there yet counts from 0 on: it appears with its first error.
-func CollectorWriteErrors(addr string) func(context.Context) (n int64, ok bool, err error) {
-	return func(ctx context.Context) (int64, bool, error) {
-		s, err := Scrape(ctx, addr)
-		if err != nil {
-			return 0, false, err
-		}
-		n, ok := s.WriteErrors()
-		return n, ok, nil
+func (s Snapshot) counters(client string) (saved, queue *int64) {
+	if n, _, ok := s.Saved(); ok {
+		saved = &n
 	}
+	if n, ok := s.QueueSize(); ok && !(s.generation() == v1 && strings.HasPrefix(client, "otlp")) {
+		queue = &n
+	}
+	return saved, queue
 }

@@ -27,19 +27,22 @@ type Pulse struct {
 	Nodes []string
 	// Answers asks each node a question that costs it nothing; nil for a node that answered.
 	Answers func(ctx context.Context) []error
-	// WriteErrors reads the collector's counter of statements that failed; ok is false when this
-	// version has none.
-	WriteErrors func(ctx context.Context) (n int64, ok bool, err error)
 
-	mu    sync.Mutex
-	beats []beat
+	mu       sync.Mutex
+	beats    []beat
+	failures []failure
 }
 
 // beat is what one look saw.
 type beat struct {
 	at     time.Time
 	silent []bool // by node
-	errors *int64 // statements failed so far; nil = not known
+}
+
+// failure is how many statements of the collector had failed at one moment.
+type failure struct {
+	at         time.Time
+	statements int64
 }
 
 // Outage is the time in which a node did not answer.
@@ -62,16 +65,34 @@ func (p *Pulse) Beat(ctx context.Context) ([]Point, error) {
 			points[i].Value = 0
 		}
 	}
-	n, ok, err := p.WriteErrors(ctx)
-	if err == nil && ok {
-		b.errors = &n
-	}
 	if ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		p.mu.Lock()
 		p.beats = append(p.beats, b)
 		p.mu.Unlock()
 	}
 	return points, errors.Join(answers...)
+}
+
+// Counters is CollectorCounters, whose page says too how many statements failed: a measured collector
+// is not asked twice. A nil Pulse only reads.
+func (p *Pulse) Counters(addr, client string) func(context.Context) (saved, queue *int64, err error) {
+	return func(ctx context.Context) (saved, queue *int64, err error) {
+		s, err := Scrape(ctx, addr)
+		if err != nil {
+			return nil, nil, err
+		}
+		if n, ok := s.WriteErrors(); ok && p != nil {
+			p.failed(s.At, n)
+		}
+		saved, queue = s.counters(client)
+		return saved, queue, nil
+	}
+}
+
+func (p *Pulse) failed(at time.Time, statements int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failures = append(p.failures, failure{at, statements})
 }
 
 // Outages lists every time in which a node missed two beats or more, by node and time.
@@ -151,23 +172,23 @@ func (p *Pulse) NotRecovered(windowEnd time.Time) string {
 }
 
 // failuresPerS is the mean rate of failed statements between two moments; false when fewer than
-// two beats know the counter.
+// two reads of the counter fall between them.
 func (p *Pulse) failuresPerS(from, to time.Time) (perS float64, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var first, last *beat
-	for i := range p.beats {
-		b := &p.beats[i]
-		if b.errors == nil || b.at.Before(from) || b.at.After(to) {
+	var first, last *failure
+	for i := range p.failures {
+		f := &p.failures[i]
+		if f.at.Before(from) || f.at.After(to) {
 			continue
 		}
 		if first == nil {
-			first = b
+			first = f
 		}
-		last = b
+		last = f
 	}
-	if first == nil || first == last {
+	if first == last {
 		return 0, false
 	}
-	return float64(*last.errors-*first.errors) / last.at.Sub(first.at).Seconds(), true
+	return float64(last.statements-first.statements) / last.at.Sub(first.at).Seconds(), true
 }

@@ -23,13 +23,12 @@ func planted(t *testing.T, seconds int, silent func(second int) bool, failed fun
 			}
 			return []error{nil, nil}
 		},
-		WriteErrors: func(context.Context) (int64, bool, error) {
-			n := failed(second)
-			return max(n, 0), n >= 0, nil
-		},
 	}
 	for ; second < seconds; second++ {
 		_, _ = p.Beat(t.Context())
+		if n := failed(second); n >= 0 {
+			p.failed(time.Now(), n)
+		}
 		time.Sleep(time.Second) // of a synctest bubble
 	}
 	return p, start, start.Add(time.Duration(seconds) * time.Second)
