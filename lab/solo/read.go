@@ -46,7 +46,7 @@ func (j *Jaeger) Trace(ctx context.Context, high, low uint64) ([]Span, error) {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("read a trace back: %w; Jaeger's output ends:\n%s", err, j.log.String())
+		return nil, fmt.Errorf("read a trace back: %w; Jaeger's output ends:\n%s", err, j.node.Tail(12))
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusNotFound {

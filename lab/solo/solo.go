@@ -7,17 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync"
 	"time"
 
 	yaml "go.yaml.in/yaml/v3"
 
+	"jaegerlab/lab/node"
 	"jaegerlab/lab/protocol"
 	"jaegerlab/lab/setup"
 	"jaegerlab/lab/spec"
@@ -30,11 +27,9 @@ const maxTraces = 1_000_000
 type Jaeger struct {
 	Target string // host:port that takes spans
 	query  string
-	dir    string
 
-	command *exec.Cmd
-	ended   chan struct{}
-	log     tail
+	runtime node.Runtime
+	node    node.Node
 }
 
 // Program returns the path of the Jaeger that setup has built for this machine.
@@ -50,75 +45,73 @@ func Program(ctx context.Context) (string, error) {
 	return binary.Command[0], nil
 }
 
-// Start runs a program of Jaeger v2 with the receiver of a client, and returns when its query API
-// answers. The port is chosen before Jaeger opens it; should another program take it in between,
-// Jaeger ends and its output is in the error.
+// startWithin is what Jaeger gets until its query API answers.
+const startWithin = 30 * time.Second
+
+// Start runs a program of Jaeger v2 with the receiver of a client, in a runtime of its own, and
+// returns when its query API answers.
 func Start(ctx context.Context, program string, p protocol.Protocol) (*Jaeger, error) {
-	dir, err := os.MkdirTemp("", "jaegerlab-solo-")
+	config, err := configuration(p)
 	if err != nil {
 		return nil, fmt.Errorf("start Jaeger on the memory store: %w", err)
 	}
-	j := &Jaeger{dir: dir, ended: make(chan struct{})}
-	config, err := j.configuration(p)
+	id := fmt.Sprintf("solo%x", time.Now().UnixNano())
+	runtime, err := node.NewProcess(ctx, node.ProcessOptions{RunID: id, Dir: filepath.Join(os.TempDir(), "jaegerlab-"+id)})
+	if err != nil {
+		return nil, fmt.Errorf("start Jaeger on the memory store: %w", err)
+	}
+	j := &Jaeger{runtime: runtime}
+	j.node, err = runtime.Start(ctx, node.Program{
+		Name: "jaeger", Host: spec.CollectorHost, Binary: node.Binary{Command: []string{program}},
+		Args:  []string{"--config", "${dir}/config.yaml"},
+		Files: []node.File{{Name: "config.yaml", Data: config}},
+		Ports: []node.Port{{Name: p.Port, UDP: p.UDP}, {Name: "query"}, {Name: "query-grpc"}},
+	})
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "config.yaml"), config, 0o600)
+		j.Target, j.query = j.node.Addr(p.Port), j.node.Addr("query")
+		err = node.Wait(ctx, "Jaeger's query API", startWithin, j.node, j.answers)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start Jaeger on the memory store: %w", err), os.RemoveAll(dir))
-	}
-	j.command = exec.Command(program, "--config", filepath.Join(dir, "config.yaml"))
-	j.command.Stdout, j.command.Stderr = &j.log, &j.log
-	if err := j.command.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("start Jaeger on the memory store: %w", err), os.RemoveAll(dir))
-	}
-	go func() { _ = j.command.Wait(); close(j.ended) }()
-	if err := j.await(ctx); err != nil {
-		return nil, errors.Join(err, j.Close())
+		return nil, errors.Join(fmt.Errorf("start Jaeger on the memory store: %w", err), j.Close())
 	}
 	return j, nil
 }
 
-// await waits at most 30 s for the query API, and notices Jaeger's death.
-func (j *Jaeger) await(ctx context.Context) error {
-	const patience = 30 * time.Second
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		if response, err := http.Get("http://" + j.query + "/api/services"); err == nil {
-			_ = response.Body.Close()
-			return nil
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for Jaeger's query API at %s: %w", j.query, context.Cause(ctx))
-		case <-j.ended:
-			return fmt.Errorf("start Jaeger on the memory store: it ended; its output ends:\n%s", j.log.String())
-		case <-deadline.C:
-			return fmt.Errorf("wait for Jaeger's query API at %s: no answer after %v; its output ends:\n%s",
-				j.query, patience, j.log.String())
-		}
+func (j *Jaeger) answers(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+j.query+"/api/services", nil)
+	if err != nil {
+		return err
 	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
 }
+
+// closeWithin bounds the tear-down.
+const closeWithin = 30 * time.Second
 
 // Close ends Jaeger and removes its folder.
 func (j *Jaeger) Close() error {
-	_ = j.command.Process.Kill()
-	<-j.ended
-	return os.RemoveAll(j.dir)
+	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	defer cancel()
+	var killed error
+	if j.node != nil {
+		killed = j.node.Kill(ctx) // its store is memory: there is nothing that a polite end would save
+	}
+	return errors.Join(killed, j.runtime.Close(ctx))
 }
 
 // configuration is a pipeline from the client's receiver to the memory store without a queue:
 // what was taken is stored.
-func (j *Jaeger) configuration(p protocol.Protocol) ([]byte, error) {
+func configuration(p protocol.Protocol) ([]byte, error) {
 	var receivers []string
 	for name := range p.ReceiverV2 {
 		receivers = append(receivers, name)
 	}
 	type section = map[string]any
-	text, err := yaml.Marshal(section{
+	return yaml.Marshal(section{
 		"service": section{
 			"extensions": []string{"jaeger_storage", "jaeger_query"},
 			"pipelines": section{"traces": section{
@@ -134,58 +127,4 @@ func (j *Jaeger) configuration(p protocol.Protocol) ([]byte, error) {
 		"receivers": p.ReceiverV2,
 		"exporters": section{"jaeger_storage_exporter": section{"trace_storage": "store"}},
 	})
-	if err != nil {
-		return nil, err
-	}
-	config := string(text)
-	for _, name := range []string{p.Port, "query", "query-grpc"} {
-		addr, err := freeAddress()
-		if err != nil {
-			return nil, err
-		}
-		switch name {
-		case p.Port:
-			j.Target = addr
-		case "query":
-			j.query = addr
-		}
-		_, port, _ := net.SplitHostPort(addr) // as the kernel wrote it
-		config = strings.ReplaceAll(config, "${port."+name+"}", port)
-	}
-	return []byte(strings.ReplaceAll(config, "${ip}", "127.0.0.1")), nil
-}
-
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	defer listener.Close()
-	return listener.Addr().String(), nil
-}
-
-// tail keeps the end of an output.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-const tailBytes = 4 << 10
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if over := len(t.text) - tailBytes; over > 0 {
-		t.text = append(t.text[:0], t.text[over:]...)
-	}
-	return len(p), nil
-}
-
-// String is the end of the output.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.text)
 }
