@@ -24,6 +24,7 @@ check: ## formatting, vet and unit tests: no network, no Docker, seconds
 	go test -short $$(go list ./... | grep -v /experiments$$)
 
 test: setup ## all tests: unit, integration on real Jaeger and databases, and a short experiment
+	env -u LAB_BACKENDS LAB_RUNTIME=process LAB_COLLECTOR=v2,v1 $(LAB) setup # tests run plain processes, also where Docker is
 	go vet ./...
 	go test -p 1 -timeout 30m $$(go list ./... | grep -v /experiments$$)
 	DURATION_S=$${DURATION_S:-5} go test ./experiments -run '^TestBackends$$' -v -timeout 30m
