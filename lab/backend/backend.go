@@ -71,7 +71,7 @@ type Store interface {
 
 // Ask is what embedded stores need for the read-back, which goes by trace ids.
 type Ask struct {
-	QueryAddr string                                  // host:port of Jaeger's query API (HTTP)
+	QueryAddr string                                  // host:port of Jaeger's query API (gRPC)
 	Numbering trace.Numbering                         //
 	Traces    func(yield func(high, low uint64) bool) // every trace that was generated
 }

@@ -1,80 +1,111 @@
 package backend
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
+	"encoding/binary"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
+	"net"
+	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"jaegerlab/lab/internal/frame"
 	"jaegerlab/lab/record"
 	"jaegerlab/lab/spec"
 	"jaegerlab/lab/trace"
 )
 
-// queryServer answers /api/traces as Jaeger does, for traces 0 to stored-1 of worker 0.
+// queryServer answers GetTrace of Jaeger's gRPC query API as Jaeger does, for traces 0 to stored-1 of
+// worker 0.
 type queryServer struct {
 	numbering trace.Numbering
 	stored    uint64
-	twice     uint64 // spans of this trace are there twice
-	fail      func(batch int) (status int, message string)
+	twice     uint64               // spans of this trace are there twice
+	fail      func(call int) error // nil: none does
 
-	mu      sync.Mutex
-	batches int
-	raw     bool
+	calls   atomic.Int64
+	adjusts atomic.Bool // a trace was not asked for raw
 }
 
-func (s *queryServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	s.batches++
-	batch := s.batches
-	s.raw = r.FormValue("raw") == "true"
-	s.mu.Unlock()
+// serve starts the server and returns its host:port.
+func (s *queryServer) serve(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(grpc.ForceServerCodecV2(frame.Codec{}), grpc.UnknownServiceHandler(s.answer))
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	return listener.Addr().String()
+}
+
+func (s *queryServer) answer(_ any, stream grpc.ServerStream) error {
+	if method, _ := grpc.MethodFromServerStream(stream); method != getTrace {
+		return status.Error(codes.Unimplemented, method)
+	}
+	call := int(s.calls.Add(1))
+	var request frame.Frame
+	if err := stream.RecvMsg(&request); err != nil {
+		return err
+	}
 	if s.fail != nil {
-		if status, message := s.fail(batch); status != 0 {
-			http.Error(w, message, status)
-			return
+		if err := s.fail(call); err != nil {
+			return err
 		}
 	}
-	type storedTrace struct {
-		Spans []map[string]string `json:"spans"`
+	var high, low uint64
+	err := frame.Walk(request.Bytes, 1, func(text []byte) error {
+		_, err := fmt.Sscanf(string(text), "%016x%016x", &high, &low)
+		return err
+	})
+	if err != nil {
+		return status.Error(codes.InvalidArgument, err.Error())
 	}
-	var answer struct {
-		Data   []storedTrace       `json:"data"`
-		Errors []map[string]string `json:"errors"`
+	if !bytes.HasSuffix(request.Bytes, []byte{4 << 3, 1}) { // raw_traces
+		s.adjusts.Store(true)
 	}
-	for _, text := range r.Form["traceID"] {
-		var high, low uint64
-		if _, err := fmt.Sscanf(text, "%016x%016x", &high, &low); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		seq := low & (1<<62 - 1)
-		if seq >= s.stored {
-			answer.Errors = append(answer.Errors, map[string]string{"msg": "trace not found", "traceID": text})
-			continue
-		}
-		var one storedTrace
-		times := 1
-		if seq == s.twice {
-			times = 2
-		}
-		for range times {
-			for i := range uint64(s.numbering.Width) {
-				id := s.numbering.SpanID(0, seq*uint64(s.numbering.Width)+i)
-				one.Spans = append(one.Spans, map[string]string{"traceID": text, "spanID": fmt.Sprintf("%016x", id)})
-			}
-		}
-		answer.Data = append(answer.Data, one)
+	seq := low & (1<<62 - 1)
+	times := 0
+	switch {
+	case seq == s.twice:
+		times = 2
+	case seq < s.stored:
+		times = 1
 	}
-	_ = json.NewEncoder(w).Encode(answer)
+	for range times { // a chunk of the stream each
+		reply, err := proto.Marshal(s.traceOf(high, low, seq))
+		if err != nil {
+			return err
+		}
+		if err := stream.SendMsg(&frame.Frame{Bytes: reply}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func askAll(s *queryServer, url string, traces uint64) Ask {
-	return Ask{QueryAddr: strings.TrimPrefix(url, "http://"), Numbering: s.numbering,
+// traceOf is one trace as OTLP's own types write it.
+func (s *queryServer) traceOf(high, low, seq uint64) *otlp.TracesData {
+	traceID := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, high), low)
+	scope := &otlp.ScopeSpans{SchemaUrl: "s"}
+	for i := range uint64(s.numbering.Width) {
+		id := s.numbering.SpanID(0, seq*uint64(s.numbering.Width)+i)
+		scope.Spans = append(scope.Spans, &otlp.Span{TraceId: traceID, SpanId: binary.BigEndian.AppendUint64(nil, id), Name: "n"})
+	}
+	return &otlp.TracesData{ResourceSpans: []*otlp.ResourceSpans{{ScopeSpans: []*otlp.ScopeSpans{scope}}}}
+}
+
+func askAll(s *queryServer, addr string, traces uint64) Ask {
+	return Ask{QueryAddr: addr, Numbering: s.numbering,
 		Traces: func(yield func(high, low uint64) bool) {
 			for seq := range traces {
 				if high, low := s.numbering.TraceID(trace.Measured, 0, seq); !yield(high, low) {
@@ -86,17 +117,16 @@ func askAll(s *queryServer, url string, traces uint64) Ask {
 
 func TestEmbeddedReadGoesByTraceIDs(t *testing.T) {
 	s := &queryServer{numbering: trace.New(77, 10), stored: 900, twice: 5,
-		fail: func(batch int) (int, string) {
-			if batch == 3 {
-				return http.StatusInternalServerError, "busy"
+		fail: func(call int) error {
+			if call == 3 {
+				return status.Error(codes.Unavailable, "busy")
 			}
-			return 0, ""
+			return nil
 		}}
-	server := httptest.NewServer(s)
-	defer server.Close()
+	addr := s.serve(t)
 	store := embedded{engine: spec.Memory}.Store("x")
 	seen := map[trace.ID]int{}
-	result, err := store.Read(t.Context(), askAll(s, server.URL, 1000), func(r record.Row) error {
+	result, err := store.Read(t.Context(), askAll(s, addr, 1000), func(r record.Row) error {
 		seen[r.ID]++
 		return nil
 	})
@@ -119,7 +149,7 @@ func TestEmbeddedReadGoesByTraceIDs(t *testing.T) {
 	if doubles != 11 {
 		t.Errorf("%d spans were seen twice; want the 11 of trace 5", doubles)
 	}
-	if !s.raw {
+	if s.adjusts.Load() {
 		t.Error("traces were not asked for raw: adjusters drop duplicates")
 	}
 	if result.HasForeign || !result.HasDuplicates || result.HasWriteTime || result.AbsentUnknown ||
@@ -130,17 +160,16 @@ func TestEmbeddedReadGoesByTraceIDs(t *testing.T) {
 
 func TestEmbeddedReadCountsWhatItCouldNotAsk(t *testing.T) {
 	s := &queryServer{numbering: trace.New(77, 10), stored: 1000, twice: 1 << 40,
-		fail: func(int) (int, string) { return http.StatusInternalServerError, "broken" }}
-	server := httptest.NewServer(s)
-	defer server.Close()
-	api := newQueryAPI(strings.TrimPrefix(server.URL, "http://"))
+		fail: func(int) error { return status.Error(codes.Internal, "broken") }}
+	addr := s.serve(t)
+	api := newQueryAPI(addr)
 	api.pause = 1
 	var result ReadResult
-	traces, err := api.read(t.Context(), askAll(s, server.URL, 100), func(record.Row) error { return nil }, &result)
+	traces, err := api.read(t.Context(), askAll(s, addr, 100), func(record.Row) error { return nil }, &result)
 	if err != nil || traces != 100 {
 		t.Fatalf("read() = %d, %v", traces, err)
 	}
-	if result.Ranges != (record.Ranges{Asked: 3}) || len(result.Failed) != 3 ||
+	if result.Ranges != (record.Ranges{Asked: 2}) || len(result.Failed) != 2 ||
 		!strings.Contains(result.Failed[0], "broken") {
 		t.Errorf("result = %+v", result)
 	}
@@ -148,12 +177,11 @@ func TestEmbeddedReadCountsWhatItCouldNotAsk(t *testing.T) {
 
 func TestEmbeddedReadEndsWithItsContext(t *testing.T) {
 	s := &queryServer{numbering: trace.New(77, 10)}
-	server := httptest.NewServer(s)
-	defer server.Close()
+	addr := s.serve(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	store := embedded{engine: spec.Badger}.Store("x")
-	if _, err := store.Read(ctx, askAll(s, server.URL, 1000), func(record.Row) error { return nil }); err == nil {
+	if _, err := store.Read(ctx, askAll(s, addr, 1000), func(record.Row) error { return nil }); err == nil {
 		t.Error("a cancelled read gives no error")
 	}
 }
@@ -176,21 +204,56 @@ func TestEmbeddedStores(t *testing.T) {
 	}
 }
 
-func TestParseID(t *testing.T) {
-	for _, c := range []struct {
-		traceID, spanID string
-		want            trace.ID
-		fails           bool
-	}{
-		{"4000000000000001400000000000000a", "4000000000000002",
-			trace.ID{High: 0x4000000000000001, Low: 0x400000000000000a, Span: 0x4000000000000002}, false},
-		{"1400000000000000a", "2", trace.ID{High: 1, Low: 0x400000000000000a, Span: 2}, false},
-		{"a", "2", trace.ID{Low: 10, Span: 2}, false},
-		{"", "2", trace.ID{}, true}, {"a", "", trace.ID{}, true}, {"xyz", "2", trace.ID{}, true},
-	} {
-		got, err := parseID(c.traceID, c.spanID)
-		if (err != nil) != c.fails || got != c.want {
-			t.Errorf("parseID(%q, %q) = %v, %v", c.traceID, c.spanID, got, err)
+// An answer that is no OTLP, or whose ids have another length, is an error and never a row.
+func TestAppendIDsRefusesWhatIsNoSpan(t *testing.T) {
+	span := func(traceID, spanID []byte) []byte {
+		data, err := proto.Marshal(&otlp.TracesData{ResourceSpans: []*otlp.ResourceSpans{{ScopeSpans: []*otlp.ScopeSpans{
+			{Spans: []*otlp.Span{{TraceId: traceID, SpanId: spanID}}}}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	id := trace.ID{High: 0x0102030405060708, Low: 0x090a0b0c0d0e0f10, Span: 0x1112131415161718}
+	sixteen := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+	eight := []byte{0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18}
+	rows, err := appendIDs(nil, span(sixteen, eight))
+	if err != nil || len(rows) != 1 || rows[0] != (record.Row{ID: id}) {
+		t.Errorf("appendIDs() = %v, %v", rows, err)
+	}
+	whole := span(sixteen, eight)
+	for _, answer := range [][]byte{span(sixteen[:8], eight), span(nil, eight), span(sixteen, nil), whole[:len(whole)-1], {0xff}} {
+		if _, err := appendIDs(nil, answer); err == nil {
+			t.Errorf("answer % x gives no error", answer)
 		}
 	}
+}
+
+// Whatever OTLP's own types can decode has the same ids in the same order, or is refused.
+func FuzzAppendIDs(f *testing.F) {
+	whole, err := proto.Marshal((&queryServer{numbering: trace.New(77, 1)}).traceOf(1, 2, 3))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	f.Add([]byte{0x0a, 0x80})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		rows, err := appendIDs(nil, body)
+		var data otlp.TracesData
+		if err != nil || proto.Unmarshal(body, &data) != nil {
+			return
+		}
+		var want []record.Row
+		for _, resource := range data.GetResourceSpans() {
+			for _, scope := range resource.GetScopeSpans() {
+				for _, span := range scope.GetSpans() {
+					want = append(want, record.Row{ID: trace.ID{High: binary.BigEndian.Uint64(span.GetTraceId()),
+						Low: binary.BigEndian.Uint64(span.GetTraceId()[8:]), Span: binary.BigEndian.Uint64(span.GetSpanId())}})
+				}
+			}
+		}
+		if !slices.Equal(rows, want) {
+			t.Errorf("ids %v, OTLP's types say %v", rows, want)
+		}
+	})
 }

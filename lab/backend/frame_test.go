@@ -54,9 +54,3 @@ func FuzzParseSupported(f *testing.F) {
 		}
 	})
 }
-
-func FuzzDecodeTraces(f *testing.F) {
-	f.Add([]byte(`{"data":[{"spans":[{"traceID":"400000000000000a","spanID":"4000000000000002"}]}],"errors":null}`))
-	f.Add([]byte(`{"errors":[{"msg":"trace not found","traceID":"1"}]}`))
-	f.Fuzz(func(t *testing.T, body []byte) { _, _ = decodeTraces(bytes.NewReader(body)) })
-}

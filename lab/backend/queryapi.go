@@ -2,49 +2,55 @@ package backend
 
 import (
 	"context"
-	"encoding/json"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"jaegerlab/lab/internal/frame"
 	"jaegerlab/lab/record"
 	"jaegerlab/lab/trace"
 )
 
 const (
-	batchSpans    = 512 // spans asked for in one request, about
-	batchMost     = 64  // traces in one request: bounds the length of its address
-	queryReaders  = 4
+	getTrace      = "/jaeger.api_v3.QueryService/GetTrace"
+	batchSpans    = 1024 // spans that are read or not read together, about
+	queryReaders  = 16   // enough to keep Jaeger's cores busy: a trace is one short call
 	queryAttempts = 4
 	batchTimeout  = time.Minute
-	notFound      = "trace not found" // spanstore.ErrTraceNotFound, which a batch reports per trace
-	farFuture     = int64(4_102_444_800_000_000)
+	answerBytes   = 256 << 20 // of one message: a whole trace
 )
 
-// queryAPI reads spans through Jaeger's HTTP query API, raw: without the adjusters, which drop
-// duplicates.
+// queryAPI reads spans through Jaeger's gRPC query API (v3), raw: without the adjusters, which drop
+// duplicates. Of the answers, OTLP like what was sent, only ids are taken out. The HTTP API would
+// turn every span into JSON for a browser first, which takes longer than storing it did.
 type queryAPI struct {
-	addr   string
-	client *http.Client
-	pause  time.Duration // before the second attempt; doubles
+	addr  string
+	pause time.Duration // before the second attempt; doubles
 }
 
-func newQueryAPI(addr string) queryAPI {
-	transport := &http.Transport{MaxIdleConnsPerHost: queryReaders}
-	return queryAPI{addr: addr, client: &http.Client{Transport: transport, Timeout: batchTimeout}, pause: firstPause}
-}
+func newQueryAPI(addr string) queryAPI { return queryAPI{addr: addr, pause: firstPause} }
 
 type traceKey struct{ high, low uint64 }
 
 // read asks for every trace of ask and passes what is stored to sink. A batch of traces takes
 // the place of a token range. It returns how many traces were asked for.
 func (q queryAPI) read(ctx context.Context, ask Ask, sink func(record.Row) error, result *ReadResult) (int, error) {
-	defer q.client.CloseIdleConnections()
+	conn, err := grpc.NewClient("passthrough:///"+q.addr,
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(frame.Codec{}), grpc.MaxCallRecvMsgSize(answerBytes)))
+	if err != nil {
+		return 0, fmt.Errorf("open a gRPC connection to the query API at %s: %w", q.addr, err)
+	}
+	defer conn.Close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	work := make(chan []traceKey)
@@ -52,9 +58,10 @@ func (q queryAPI) read(ctx context.Context, ask Ask, sink func(record.Row) error
 	var readers sync.WaitGroup
 	for range queryReaders {
 		readers.Go(func() {
+			var rows []record.Row
 			for batch := range work {
-				rows, err := q.attempt(ctx, batch)
-				if err != nil {
+				var err error
+				if rows, err = q.attempt(ctx, conn, batch, rows[:0]); err != nil {
 					tally.failed(fmt.Sprintf("%d traces from %016x%016x", len(batch), batch[0].high, batch[0].low), err)
 				} else if err := tally.pass(rows); err != nil {
 					cancel(err)
@@ -63,7 +70,7 @@ func (q queryAPI) read(ctx context.Context, ask Ask, sink func(record.Row) error
 		})
 	}
 	traces, batches := 0, 0
-	size := min(max(batchSpans/max(ask.Numbering.Width, 1), 1), batchMost)
+	size := max(batchSpans/max(ask.Numbering.Width, 1), 1)
 	batch := make([]traceKey, 0, size)
 	send := func() {
 		if len(batch) == 0 {
@@ -91,91 +98,88 @@ func (q queryAPI) read(ctx context.Context, ask Ask, sink func(record.Row) error
 	return traces, context.Cause(ctx)
 }
 
-func (q queryAPI) attempt(ctx context.Context, batch []traceKey) ([]record.Row, error) {
-	return again(ctx, queryAttempts, q.pause, func(int) ([]record.Row, error) { return q.ask(ctx, batch) }, never)
-}
-
-// ask makes one request for a batch of traces.
-func (q queryAPI) ask(ctx context.Context, batch []traceKey) ([]record.Row, error) {
-	query := url.Values{"raw": {"true"}, "start": {"1"}, "end": {strconv.FormatInt(farFuture, 10)}}
-	for _, key := range batch {
-		query.Add("traceID", fmt.Sprintf("%016x%016x", key.high, key.low))
-	}
-	address := "http://" + q.addr + "/api/traces?" + query.Encode()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, fmt.Errorf("ask the query API at %s: %w", q.addr, err)
-	}
-	response, err := q.client.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("ask the query API at %s: %w", q.addr, err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(response.Body, 300)) // best effort: it only explains
-		return nil, fmt.Errorf("ask the query API at %s: status %s: %s", q.addr, response.Status, text)
-	}
-	rows, err := decodeTraces(response.Body)
-	if err != nil {
-		return nil, fmt.Errorf("ask the query API at %s: %w", q.addr, err)
-	}
-	return rows, nil
-}
-
-// decodeTraces reads span identities from an answer of /api/traces.
-func decodeTraces(r io.Reader) ([]record.Row, error) {
-	var answer struct {
-		Data []struct {
-			Spans []struct {
-				TraceID string `json:"traceID"`
-				SpanID  string `json:"spanID"`
-			} `json:"spans"`
-		} `json:"data"`
-		Errors []struct {
-			Msg     string `json:"msg"`
-			TraceID string `json:"traceID"`
-		} `json:"errors"`
-	}
-	if err := json.NewDecoder(r).Decode(&answer); err != nil {
-		return nil, fmt.Errorf("read its answer: %w", err)
-	}
-	for _, e := range answer.Errors {
-		if !strings.Contains(e.Msg, notFound) {
-			return nil, fmt.Errorf("it could not read trace %s: %s", e.TraceID, e.Msg)
-		}
-	}
-	var rows []record.Row
-	for _, t := range answer.Data {
-		for _, span := range t.Spans {
-			id, err := parseID(span.TraceID, span.SpanID)
-			if err != nil {
-				return nil, fmt.Errorf("read its answer: %w", err)
+// attempt reads a batch of traces, all of it or an error.
+func (q queryAPI) attempt(ctx context.Context, conn *grpc.ClientConn, batch []traceKey, rows []record.Row) ([]record.Row, error) {
+	rows, err := again(ctx, queryAttempts, q.pause, func(int) ([]record.Row, error) {
+		ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+		defer cancel()
+		rows := rows[:0]
+		for _, key := range batch {
+			var err error
+			if rows, err = readTrace(ctx, conn, key, rows); err != nil {
+				return rows, err
 			}
-			rows = append(rows, record.Row{ID: id})
 		}
+		return rows, nil
+	}, never)
+	if err != nil {
+		return rows, fmt.Errorf("ask the query API at %s: %w", q.addr, err)
 	}
 	return rows, nil
 }
 
-// parseID reads ids as Jaeger prints them: hexadecimal, leading zeros of the whole may be missing.
-func parseID(traceID, spanID string) (trace.ID, error) {
-	var id trace.ID
-	high, low := "", traceID
-	if cut := len(traceID) - 16; cut > 0 {
-		high, low = traceID[:cut], traceID[cut:]
+// readTrace asks for one trace and appends its spans to rows. A trace that is not there is an answer
+// without spans, or a version's plain NotFound.
+func readTrace(ctx context.Context, conn *grpc.ClientConn, key traceKey, rows []record.Row) ([]record.Row, error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, getTrace)
+	if err != nil {
+		return rows, err
 	}
-	for _, word := range []struct {
-		text string
-		into *uint64
-	}{{high, &id.High}, {low, &id.Low}, {spanID, &id.Span}} {
-		if word.text == "" && word.into == &id.High {
-			continue
-		}
-		n, err := strconv.ParseUint(word.text, 16, 64)
-		if err != nil {
-			return trace.ID{}, fmt.Errorf("span %q of trace %q has no id of this kind: %w", spanID, traceID, err)
-		}
-		*word.into = n
+	if err := stream.SendMsg(&frame.Frame{Bytes: traceRequest(key)}); err != nil {
+		return rows, err
 	}
-	return id, nil
+	if err := stream.CloseSend(); err != nil {
+		return rows, err
+	}
+	var answer frame.Frame
+	for {
+		if err := stream.RecvMsg(&answer); errors.Is(err, io.EOF) || status.Code(err) == codes.NotFound {
+			return rows, nil
+		} else if err != nil {
+			return rows, err
+		}
+		if rows, err = appendIDs(rows, answer.Bytes); err != nil {
+			return rows, fmt.Errorf("read trace %016x%016x: %w", key.high, key.low, err)
+		}
+	}
+}
+
+// traceRequest is a jaeger.api_v3.GetTraceRequest: 1 trace_id, 4 raw_traces.
+func traceRequest(key traceKey) []byte {
+	request := protowire.AppendTag(nil, 1, protowire.BytesType)
+	request = protowire.AppendString(request, fmt.Sprintf("%016x%016x", key.high, key.low))
+	request = protowire.AppendTag(request, 4, protowire.VarintType)
+	return protowire.AppendVarint(request, 1)
+}
+
+// appendIDs takes the ids out of an OTLP TracesData: 1 resource_spans, 2 scope_spans, 2 spans, and
+// of each span 1 trace_id and 2 span_id.
+func appendIDs(rows []record.Row, answer []byte) ([]record.Row, error) {
+	err := frame.Walk(answer, 1, func(resourceSpans []byte) error {
+		return frame.Walk(resourceSpans, 2, func(scopeSpans []byte) error {
+			return frame.Walk(scopeSpans, 2, func(span []byte) error {
+				id, err := spanIDs(span)
+				rows = append(rows, record.Row{ID: id})
+				return err
+			})
+		})
+	})
+	return rows, err
+}
+
+func spanIDs(span []byte) (id trace.ID, err error) {
+	var traceID, spanID []byte
+	err = errors.Join(
+		frame.Walk(span, 1, func(value []byte) error { traceID = value; return nil }),
+		frame.Walk(span, 2, func(value []byte) error { spanID = value; return nil }))
+	if err == nil && (len(traceID) != 16 || len(spanID) != 8) {
+		err = fmt.Errorf("a span has a trace id of %d bytes and a span id of %d; OTLP has 16 and 8", len(traceID), len(spanID))
+	}
+	if err != nil {
+		return trace.ID{}, err
+	}
+	return trace.ID{High: binary.BigEndian.Uint64(traceID), Low: binary.BigEndian.Uint64(traceID[8:]),
+		Span: binary.BigEndian.Uint64(spanID)}, nil
 }

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"jaegerlab/lab/protocol/internal/frame"
+	"jaegerlab/lab/internal/frame"
 )
 
 // otlpGRPC is the default client: OTLP over gRPC, one connection a worker, as ten programs would

@@ -23,7 +23,7 @@ type Collector struct {
 	Flavour     Flavour
 	Record      record.Collector
 	MetricsAddr string // host:port of /metrics, as the lab's own process reaches it
-	QueryAddr   string // host:port of the query API (HTTP); "" where it has none: v1 on a CQL store, v2 there
+	QueryAddr   string // host:port of the query API (gRPC); "" where it has none: v1 on a CQL store, v2 there
 	client      string // name of the client's port
 	legacy      bool   // the client sends to v1's own queue
 	queueAsked  bool   // the lab's queue is configured
@@ -75,8 +75,8 @@ func StartCollector(ctx context.Context, env Env, ask Ask) (*Collector, error) {
 		legacy:     ask.Protocol.Port == "thrift-http",
 		queueAsked: f.Generation == V2 && !f.Stock && f.Config == "",
 	}
-	if hasPort(program, "query") {
-		c.QueryAddr = n.Addr("query")
+	if hasPort(program, "query-grpc") {
+		c.QueryAddr = n.Addr("query-grpc")
 	}
 	c.Record = record.Collector{
 		Name:     f.Name,

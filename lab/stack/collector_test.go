@@ -128,7 +128,7 @@ func TestNeverHealthy(t *testing.T) {
 
 func TestStartedCollector(t *testing.T) {
 	addr := page(t, "# TYPE target_info gauge\ntarget_info{service_version=\"v2.13.0\"} 1\n")
-	ports := map[string]string{"health": addr, "metrics": addr, "otlp-grpc": addr, "query": addr}
+	ports := map[string]string{"health": addr, "metrics": addr, "otlp-grpc": addr, "query-grpc": addr}
 	runtime := &fakeRuntime{name: spec.Process, launch: func(node.Program, int) *fakeNode { return live(ports) }}
 	c, err := StartCollector(t.Context(), fakeEnv(runtime), Ask{
 		Arm: arm(spec.Memory, "v2"), Store: memoryStore(), Protocol: otlpGRPC(), Name: "collector",

@@ -103,7 +103,7 @@ func TestOwnConfigurationIsFilled(t *testing.T) {
 func TestOwnConfigurationMustFitTheArm(t *testing.T) {
 	f := Flavour{Generation: V2, File: "own.yaml", Config: "a: ${lab.storage}\nb: ${port.metrics}\n"}
 	_, err := configV2(f, Ask{Arm: arm(spec.Badger, "own.yaml"), Store: badgerStore(), Protocol: thriftHTTP()})
-	for _, want := range []string{"${port.thrift-http}", "${port.query}"} {
+	for _, want := range []string{"${port.thrift-http}", "${port.query-grpc}"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error lacks %s: %v", want, err)
 		}

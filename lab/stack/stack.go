@@ -31,7 +31,8 @@
 //	${ip}                  the address to listen on
 //	${port.metrics}        port of the Prometheus metrics: needed, counters are read there
 //	${port.health}         port of the health check; without it the metrics page stands for it
-//	${port.query}          port of Jaeger's query API: needed with badger and memory
+//	${port.query-grpc}     port of Jaeger's gRPC query API: needed with badger and memory
+//	${port.query}          port of its HTTP query API and page
 //	${port.CLIENT}         port of the client (otlp-grpc, thrift-http), without ${lab.receivers}
 //
 // The three lab.* placeholders are whole values: `receivers: ${lab.receivers}`.

@@ -182,8 +182,8 @@ func ownConfig(f Flavour, ask Ask, storage map[string]any) (map[string]any, erro
 	if !mentions(tree, placeholderReceivers) && !mentions(tree, clientPort) {
 		need(placeholderReceivers+" or "+clientPort, "client "+ask.Protocol.Name+" sends there")
 	}
-	if ask.Arm.Backend.Engine.Embedded() && !mentions(tree, "${port.query}") {
-		need("${port.query}", ask.Arm.Backend.String()+" is read back through the query API")
+	if ask.Arm.Backend.Engine.Embedded() && !mentions(tree, "${port.query-grpc}") {
+		need("${port.query-grpc}", ask.Arm.Backend.String()+" is read back through the query API")
 	}
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("collector file %s:\n%s", f.File, strings.Join(missing, "\n"))

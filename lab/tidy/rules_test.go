@@ -26,12 +26,13 @@ var rooms = map[string][]string{
 	"lab/record": {"lab/spec", "lab/trace"},
 
 	"lab/node":             vocabulary,
-	"lab/protocol":         vocabulary,
+	"lab/protocol":         with(vocabulary, "lab/internal/frame"),
 	"lab/setup":            with(vocabulary, "lab/node", "compose/images"),
+	"lab/internal/frame":   {},
 	"lab/internal/need":    with(vocabulary, "lab/node", "lab/setup"),
 	"lab/internal/testrun": with(vocabulary, "lab/node", "lab/setup", "lab/internal/need"),
 
-	"lab/backend": with(vocabulary, "lab/node", "lab/protocol"),
+	"lab/backend": with(vocabulary, "lab/node", "lab/protocol", "lab/internal/frame"),
 	"lab/stack":   with(vocabulary, "lab/node", "lab/protocol", "lab/backend"),
 	"lab/load":    with(vocabulary, "lab/node", "lab/protocol"),
 	"lab/observe": with(vocabulary, "lab/node"),

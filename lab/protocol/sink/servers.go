@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"jaegerlab/lab/protocol/internal/frame"
+	"jaegerlab/lab/internal/frame"
 )
 
 // OTLP starts s as a gRPC server that takes any unary call; requests are at most gRPC's own

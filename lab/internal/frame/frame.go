@@ -1,5 +1,6 @@
 // Package frame is a gRPC codec for messages that are bytes already: the client's encoded
-// requests go out as they are, and the sink takes them in without decoding.
+// requests go out as they are, the sink takes them in without decoding, and the read-back takes
+// only ids out of what Jaeger answers.
 package frame
 
 import (
