@@ -175,6 +175,23 @@ func TestEmbeddedReadCountsWhatItCouldNotAsk(t *testing.T) {
 	}
 }
 
+// A collector that has died is not waited for once a batch: thousands of batches would take minutes.
+func TestEmbeddedReadSoonGivesUpOnACollectorThatIsGone(t *testing.T) {
+	s := &queryServer{numbering: trace.New(77, 10), fail: func(int) error { return status.Error(codes.Unavailable, "gone") }}
+	addr := s.serve(t)
+	api := newQueryAPI(addr)
+	api.pause = 1
+	const batches = 100
+	var result ReadResult
+	_, err := api.read(t.Context(), askAll(s, addr, batches*(batchSpans/11)), func(record.Row) error { return nil }, &result)
+	if err != nil || result.Ranges != (record.Ranges{Asked: batches}) {
+		t.Fatalf("result = %+v, %v", result, err)
+	}
+	if most := int64(batches + queryReaders*(queryAttempts-1)); s.calls.Load() > most {
+		t.Errorf("%d calls for %d batches, want at most %d", s.calls.Load(), batches, most)
+	}
+}
+
 func TestEmbeddedReadEndsWithItsContext(t *testing.T) {
 	s := &queryServer{numbering: trace.New(77, 10)}
 	addr := s.serve(t)

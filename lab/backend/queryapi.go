@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -35,15 +36,16 @@ const (
 type queryAPI struct {
 	addr  string
 	pause time.Duration // before the second attempt; doubles
+	gone  atomic.Bool   // a batch found nobody there, in all its attempts: the others ask once
 }
 
-func newQueryAPI(addr string) queryAPI { return queryAPI{addr: addr, pause: firstPause} }
+func newQueryAPI(addr string) *queryAPI { return &queryAPI{addr: addr, pause: firstPause} }
 
 type traceKey struct{ high, low uint64 }
 
 // read asks for every trace of ask and passes what is stored to sink. A batch of traces takes
 // the place of a token range. It returns how many traces were asked for.
-func (q queryAPI) read(ctx context.Context, ask Ask, sink func(record.Row) error, result *ReadResult) (int, error) {
+func (q *queryAPI) read(ctx context.Context, ask Ask, sink func(record.Row) error, result *ReadResult) (int, error) {
 	conn, err := grpc.NewClient("passthrough:///"+q.addr,
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(frame.Codec{}), grpc.MaxCallRecvMsgSize(answerBytes)))
@@ -99,8 +101,12 @@ func (q queryAPI) read(ctx context.Context, ask Ask, sink func(record.Row) error
 }
 
 // attempt reads a batch of traces, all of it or an error.
-func (q queryAPI) attempt(ctx context.Context, conn *grpc.ClientConn, batch []traceKey, rows []record.Row) ([]record.Row, error) {
-	rows, err := again(ctx, queryAttempts, q.pause, func(int) ([]record.Row, error) {
+func (q *queryAPI) attempt(ctx context.Context, conn *grpc.ClientConn, batch []traceKey, rows []record.Row) ([]record.Row, error) {
+	attempts := queryAttempts
+	if q.gone.Load() {
+		attempts = 1
+	}
+	rows, err := again(ctx, attempts, q.pause, func(int) ([]record.Row, error) {
 		ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 		defer cancel()
 		rows := rows[:0]
@@ -112,6 +118,7 @@ func (q queryAPI) attempt(ctx context.Context, conn *grpc.ClientConn, batch []tr
 		}
 		return rows, nil
 	}, never)
+	q.gone.Store(status.Code(err) == codes.Unavailable)
 	if err != nil {
 		return rows, fmt.Errorf("ask the query API at %s: %w", q.addr, err)
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// outageBeats is how many beats in a row a node has to miss: one late answer is a busy machine.
+	// outageBeats is how many beats in a row a node has to miss: one late answer is a busy machine. A beat
+	// waits two seconds, so an outage below five may go unnamed.
 	outageBeats = 2
 	// recoverWithin is what a driver gets to use a node again that answers again. Its own
 	// reconnects come within seconds; bug reports are of drivers that never do.

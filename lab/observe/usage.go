@@ -84,7 +84,8 @@ func UsageWarnings(nodes []record.Node) []string {
 				"this run is not comparable with one whose limits are in force", n.Name, why))
 		}
 		if n.OOMKills != nil && *n.OOMKills > 0 {
-			warnings = append(warnings, fmt.Sprintf("%s: %d out-of-memory kills under its limit of %d MiB",
+			warnings = append(warnings, fmt.Sprintf("%s: %d out-of-memory kills under its limit of %d MiB; "+
+				"LAB_PROFILE=none lifts the limit, a lower RATE or DURATION_S gives it less to keep",
 				n.Name, *n.OOMKills, n.Asked.MemoryBytes>>20))
 		}
 		if n.Exit != "" {

@@ -113,8 +113,9 @@ func collectorProgram(env Env, f Flavour, ask Ask) (node.Program, map[string]any
 		// before it stops anything, so a longer grace would only help an aborted run.
 		Grace: 10 * time.Second,
 	}
+	soft := softLimit(f, ask)
 	if f.Generation == V1 {
-		program.Env = append(append(envV1(embedded), ask.Store.EnvV1()...), f.Env...)
+		program.Env = slices.Concat(envV1(embedded), soft, ask.Store.EnvV1(), f.Env)
 		program.Args = f.Args
 		program.Ports = portsV1(embedded)
 		return program, nil, nil
@@ -126,9 +127,19 @@ func collectorProgram(env Env, f Flavour, ask Ask) (node.Program, map[string]any
 	if err := addConfig(&program, config); err != nil {
 		return node.Program{}, nil, err
 	}
-	program.Env = f.Env
+	program.Env = slices.Concat(soft, f.Env)
 	program.Args = append(program.Args, f.Args...)
 	return program, config, nil
+}
+
+// softLimit makes a collector that keeps every span in its memory collect garbage before it meets
+// its hard limit: Go alone would let the heap double first, and the read-back's garbage would kill
+// a store that fits. Stock settings stay as they are.
+func softLimit(f Flavour, ask Ask) []string {
+	if f.Stock || ask.Arm.Backend.Engine != spec.Memory || ask.Limits.MemoryBytes == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("GOMEMLIMIT=%d", ask.Limits.MemoryBytes/10*9)}
 }
 
 // addConfig gives a v2 program its configuration file and the ports it names.
