@@ -16,14 +16,14 @@ import (
 // the one before: about 12 bytes for a request of 11 spans, a bit and a half for each span of a
 // request of 64.
 type journal struct {
-	full     [][]byte // chunks, so that what is kept is never copied into something twice as large
-	packed   []byte   // the last chunk
+	full     []piece // chunks on the shelf
+	packed   []byte  // the last chunk
 	outcomes int
 	previous record.Outcome
 }
 
-// add appends an outcome; code is its number in a codebook.
-func (j *journal) add(o record.Outcome, code uint64) {
+// add appends an outcome; code is its number in a codebook, and full chunks go to the shelf.
+func (j *journal) add(o record.Outcome, code uint64, away *shelf) {
 	expected := j.previous.First + uint64(j.previous.Spans)
 	b := binary.AppendVarint(j.packed, int64(o.First-expected))
 	b = binary.AppendUvarint(b, uint64(o.Spans))
@@ -38,7 +38,12 @@ func (j *journal) add(o record.Outcome, code uint64) {
 	b = binary.AppendUvarint(b, uint64(o.Attempts))
 	j.packed = binary.AppendUvarint(b, code)
 	if len(j.packed) > chunkBytes-longestOutcome {
-		j.full, j.packed = append(j.full, j.packed), make([]byte, 0, chunkBytes)
+		p, reusable := away.put(j.packed)
+		if j.full = append(j.full, p); reusable {
+			j.packed = j.packed[:0]
+		} else {
+			j.packed = make([]byte, 0, chunkBytes)
+		}
 	}
 	j.outcomes++
 	j.previous = o
@@ -51,14 +56,16 @@ const (
 	longestOutcome = 7*binary.MaxVarintLen64 + 1
 )
 
-// chunks are the packed bytes in order. They are only ever appended to.
-func (j *journal) chunks() [][]byte { return append(slices.Clone(j.full), j.packed) }
+// pieces are the packed bytes so far, in order; later outcomes don't change them.
+func (j *journal) pieces() []piece {
+	return append(slices.Clone(j.full), piece{kept: append([]byte{}, j.packed...), bytes: len(j.packed)})
+}
 
 // size is the sum of their lengths.
 func (j *journal) size() int {
 	bytes := len(j.packed)
-	for _, chunk := range j.full {
-		bytes += len(chunk)
+	for _, p := range j.full {
+		bytes += p.bytes
 	}
 	return bytes
 }

@@ -52,14 +52,14 @@ type chapter struct {
 // write streams what is known so far: a gzip of the header's line and the journals.
 func (r *run) write(w io.Writer) error {
 	h := header{Version: streamVersion}
-	var packed [][]byte
+	var packed []piece
 	for _, worker := range r.workers {
 		worker.mu.Lock()
 		for phase := range worker.journals {
 			j := &worker.journals[phase]
 			if j.outcomes > 0 {
 				h.Journals = append(h.Journals, chapter{trace.Phase(phase), worker.number, j.outcomes, j.size()})
-				packed = append(packed, j.chunks()...)
+				packed = append(packed, j.pieces()...)
 			}
 		}
 		worker.mu.Unlock()
@@ -74,7 +74,11 @@ func (r *run) write(w io.Writer) error {
 		return err
 	}
 	for _, p := range packed {
-		if _, err := zip.Write(p); err != nil {
+		chunk, err := r.shelf.read(p)
+		if err != nil {
+			return err
+		}
+		if _, err := zip.Write(chunk); err != nil {
 			return err
 		}
 	}

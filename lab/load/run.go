@@ -31,6 +31,7 @@ type run struct {
 	series  [phases]series
 	clock   clock
 	codes   *codebook
+	shelf   shelf
 	workers []*worker
 
 	over    [phases]chan struct{} // closed when no new trace of the phase may start

@@ -99,7 +99,7 @@ func (w *worker) report(o record.Outcome) {
 	code, o.Code = w.run.codes.number(o.Code)
 	w.mu.Lock()
 	previous := w.journals[o.Phase].previous
-	w.journals[o.Phase].add(o, code)
+	w.journals[o.Phase].add(o, code, &w.run.shelf)
 	w.mu.Unlock()
 	w.run.observe(o, o.Sent != previous.Sent)
 }
