@@ -50,7 +50,7 @@ func benchLoadCommand() *cobra.Command {
 			return generators.Run(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().IntVar(&o.Rounds, "rounds", 3, "how often each generator is measured")
+	cmd.Flags().IntVar(&o.Rounds, "rounds", 5, "how often each generator is measured")
 	cmd.Flags().DurationVar(&o.Each, "each", 3*time.Second, "how long each time")
 	cmd.Flags().StringVar(&only, "only", "", "measure only the rows whose names match this regular expression")
 	cmd.Flags().StringVar(&o.Results, "results", os.Getenv("LAB_RESULTS"), "folder of results")
