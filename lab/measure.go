@@ -31,6 +31,7 @@ type window struct {
 	atFirst, atStart, atEnd, atLast observe.Snapshot        // the collector's metrics
 	machineFirst, machineEnd        observe.Snapshot        // the machine's CPUs, before the load and at the window's end
 	usage                           map[string][]node.Usage // by node: before the load, at the window's end, after the drain
+	inForce                         map[string]*spec.Limits // by node: at the window's end
 	result                          load.Result
 	sampler                         *observe.Sampler
 	pulse                           *observe.Pulse // nil: a store without nodes
@@ -115,6 +116,17 @@ func (r *round) readUsage(ctx context.Context) {
 	}
 }
 
+// readLimits reads back what holds while the load still does: later, what was measured may be under
+// other limits, or gone.
+func (r *round) readLimits(ctx context.Context) {
+	r.inForce = map[string]*spec.Limits{}
+	for _, n := range r.nodes() {
+		if limits, err := n.LimitsInForce(ctx); err == nil {
+			r.inForce[n.Name()] = limits
+		}
+	}
+}
+
 // readMachine reads how busy the whole machine is; empty when no node-exporter answers.
 func (r *round) readMachine(ctx context.Context) observe.Snapshot {
 	if r.Monitor == nil {
@@ -141,6 +153,7 @@ func (r *round) follow(ctx context.Context, p load.Progress, before string) stri
 			r.atEnd = s
 		}
 		r.readUsage(ctx)
+		r.readLimits(ctx)
 		r.machineEnd = r.readMachine(ctx)
 	}
 	r.Console.Live("%s", r.line(p))
@@ -335,13 +348,16 @@ func (r *round) judge(read backend.ReadResult) {
 // whole run.
 func (r *round) recordNodes(ctx context.Context) {
 	r.run.Nodes, r.run.LimitsInForce = nil, true
+	if r.inForce == nil { // a run that was broken before its window's end
+		r.readLimits(ctx)
+	}
 	for _, n := range r.nodes() {
 		reads := r.usage[n.Name()]
 		for len(reads) < 2 {
 			reads = append(reads, node.Usage{}) // an empty read: its figures are not known
 		}
-		one := observe.Usage(ctx, n, reads[0], reads[1])
-		last := observe.Usage(ctx, n, reads[0], reads[len(reads)-1])
+		one := observe.Usage(n, reads[0], reads[1], r.inForce[n.Name()])
+		last := observe.Usage(n, reads[0], reads[len(reads)-1], nil)
 		one.MemoryPeakBytes, one.OOMKills = last.MemoryPeakBytes, last.OOMKills
 		if one.Log != "" {
 			one.Log = r.comparison.folder.Rel(one.Log)

@@ -71,13 +71,14 @@ func (l Limit) BeforeStore() bool {
 // From where on something counts as used up: shares of what it is given.
 const (
 	cpuFull       = 0.90 // a node's or the machine's CPU
-	throttledLong = 0.20 // of the time
+	throttledLong = 0.20 // of the time, the mean of the CPUs it may run on
 	stalledLong   = 0.20 // of the window
 	writersBusy   = 0.75 // on average: a mean of 1 is never seen
 	queueFull     = 0.90 // of its capacity
 	queueLong     = 0.50 // of the samples
 	slowWriteMS   = 10.0 // mean of one statement, above which a store with many writers is called slow
 	fewWriters    = 10   // fewer are never taken for a slow store
+	keptUp        = 0.90 // of the acknowledged spans saved within the window; a second's worth may be on its way
 	unevenNodes   = 0.25 // difference of two nodes' CPU that is worth a note
 )
 
@@ -139,10 +140,24 @@ func (s *suspects) pace() {
 	case record.GeneratorBound:
 		s.name(LimitGenerator, "", p.Why)
 	case record.RateReached:
+		if behind := s.behind(); behind != "" {
+			s.seen = append(s.seen, p.Why+", but "+behind)
+			return
+		}
 		s.name(LimitRate, "", p.Why)
 	default:
 		s.seen = append(s.seen, p.Why)
 	}
+}
+
+// behind says that what was acknowledged at the offered rate was not stored at that rate: queues and
+// buffers took the rest, and what holds the store back is still to be named. "" = it kept up.
+func (s *suspects) behind() string {
+	saved, acked := s.run.SavedInWindowCounter, s.run.Ledger.Acked
+	if saved == nil || float64(*saved) >= keptUp*float64(acked) {
+		return ""
+	}
+	return fmt.Sprintf("only %d of %d acknowledged spans were saved within the window", *saved, acked)
 }
 
 // limitsOf is what holds for a node: what was read back, or what was asked for.
@@ -203,11 +218,28 @@ func (s *suspects) cpuOf(n record.Node) (text string, full bool) {
 	used, given := *n.CPUSeconds/s.busyS, s.cpus(n)
 	text = fmt.Sprintf("%s used %.2f of %s CPUs", n.Name, used, short(given))
 	full = used >= cpuFull*given
-	if n.ThrottledS != nil && *n.ThrottledS > 0 {
-		text += fmt.Sprintf(", throttled for %.1f of %.1f s", *n.ThrottledS, s.busyS)
-		full = full || *n.ThrottledS >= throttledLong*s.busyS
+	if share := s.throttled(n); share > 0 {
+		text += fmt.Sprintf(", throttled for %.1f s in %.1f s, the sum of %d CPUs", *n.ThrottledS, s.busyS, s.runsOn(n))
+		full = full || share >= throttledLong
 	}
 	return text, full
+}
+
+// throttled is for how much of the time a node waited for its quota. The kernel counts that for each
+// CPU, and sums it: one burst of eight threads is eight times as long as the wait that follows.
+func (s *suspects) throttled(n record.Node) float64 {
+	if n.ThrottledS == nil || s.runsOn(n) == 0 {
+		return 0
+	}
+	return *n.ThrottledS / s.busyS / float64(s.runsOn(n))
+}
+
+// runsOn is how many CPUs a node's threads are spread over, whatever its quota is.
+func (s *suspects) runsOn(n record.Node) int {
+	if set := limitsOf(n).CPUSet; len(set) > 0 {
+		return len(set)
+	}
+	return s.host.CPUs
 }
 
 func short(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
@@ -229,7 +261,7 @@ func (s *suspects) database() {
 		s.stalled(n)
 		text, full := s.cpuOf(n)
 		switch {
-		case full && n.ThrottledS != nil && *n.ThrottledS >= throttledLong*s.busyS:
+		case full && n.ThrottledS != nil && *n.ThrottledS >= throttledLong*s.busyS: // of one CPU: it is full
 			s.name(LimitThrottling, n.Name, text)
 		case full:
 			s.name(LimitNodeCPU, n.Name, text)

@@ -92,12 +92,27 @@ func TestEveryLimitIsNamed(t *testing.T) {
 		"rate reached": {func(run *record.Run) {
 			run.Sent.Pace = &record.Pace{Bound: record.RateReached, Why: "99.9 % of the offered spans were begun"}
 		}, nil, eightCPUs, LimitRate, "", "offered spans"},
+		"rate reached, not stored at that rate": {func(run *record.Run) {
+			run.Sent.Pace = &record.Pace{Bound: record.RateReached, Why: "99.9 % of the offered spans were begun"}
+			run.Ledger.Acked, run.SavedInWindowCounter = 1000, ptr(int64(500))
+			nodeOf(run, "cassandra-1").CPUSeconds = ptr(4.8)
+		}, nil, eightCPUs, LimitNodeCPU, "cassandra-1", "0.48 of 0.5"},
+		"rate reached and stored at that rate": {func(run *record.Run) {
+			run.Sent.Pace = &record.Pace{Bound: record.RateReached, Why: "99.9 % of the offered spans were begun"}
+			run.Ledger.Acked, run.SavedInWindowCounter = 1000, ptr(int64(980))
+		}, nil, eightCPUs, LimitRate, "", "offered spans"},
+		"rate reached, stored later, for no reason that is measured": {func(run *record.Run) {
+			run.Sent.Pace = &record.Pace{Bound: record.RateReached, Why: "99.9 % of the offered spans were begun"}
+			run.Ledger.Acked, run.SavedInWindowCounter = 1000, ptr(int64(500))
+		}, nil, eightCPUs, LimitNotFound, "", "but only 500 of 1000 acknowledged spans were saved within the window"},
 		"target bound": {func(run *record.Run) {
 			run.Sent.Pace = &record.Pace{Bound: record.TargetBound, Why: "closed loop"}
 		}, nil, eightCPUs, LimitNotFound, "", "closed loop"},
 		"collector full": {func(run *record.Run) { nodeOf(run, "collector").CPUSeconds = ptr(9.5) }, nil, eightCPUs, LimitCollector, "", "0.95 of 1"},
-		"collector throttled": {func(run *record.Run) { nodeOf(run, "collector").ThrottledS = ptr(6.0) }, nil, eightCPUs, LimitCollector, "",
-			"throttled for 6.0 of 10.0 s"},
+		"collector throttled": {func(run *record.Run) { nodeOf(run, "collector").ThrottledS = ptr(48.0) }, nil, eightCPUs, LimitCollector, "",
+			"throttled for 48.0 s in 10.0 s, the sum of 8 CPUs"},
+		"collector throttled in a few bursts": {func(run *record.Run) { nodeOf(run, "collector").ThrottledS = ptr(3.0) }, nil, eightCPUs, LimitNotFound, "",
+			"throttled for 3.0 s in 10.0 s"},
 		"node throttled": {func(run *record.Run) {
 			nodeOf(run, "cassandra-2").CPUSeconds, nodeOf(run, "cassandra-2").ThrottledS = ptr(4.9), ptr(7.0)
 		}, nil, eightCPUs, LimitThrottling, "cassandra-2", "0.49 of 0.5 CPUs"},

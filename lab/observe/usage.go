@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -21,10 +20,10 @@ const (
 
 // Usage is what the cgroup of a node says of the time between two reads, with the limits that
 // were asked for and those in force. What could not be read is nil.
-func Usage(ctx context.Context, n node.Node, first, last node.Usage) record.Node {
+func Usage(n node.Node, first, last node.Usage, inForce *spec.Limits) record.Node {
 	p := n.Program()
 	r := record.Node{
-		Name: n.Name(), Host: p.Host, Asked: p.Limits,
+		Name: n.Name(), Host: p.Host, Asked: p.Limits, InForce: inForce,
 		CPUSeconds:      difference(first.CPUSeconds, last.CPUSeconds),
 		ThrottledS:      difference(first.ThrottledS, last.ThrottledS),
 		MemoryBytes:     last.MemoryBytes,
@@ -32,9 +31,6 @@ func Usage(ctx context.Context, n node.Node, first, last node.Usage) record.Node
 		OOMKills:        difference(first.OOMKills, last.OOMKills),
 		Exit:            n.Exit(),
 		Log:             n.LogFile(),
-	}
-	if inForce, err := n.LimitsInForce(ctx); err == nil {
-		r.InForce = inForce
 	}
 	r.Enforced = Unenforced(r.Asked, r.InForce) == ""
 	return r

@@ -14,11 +14,11 @@ func ptr[T any](v T) *T { return &v }
 func TestUsageIsLastLessFirst(t *testing.T) {
 	n := newFakeNode("collector")
 	n.program.Limits = spec.Limits{MemoryBytes: 1 << 30, CPUs: 1}
-	n.inForce = &spec.Limits{MemoryBytes: 1 << 30, CPUs: 1}
-	got := Usage(t.Context(), n,
+	got := Usage(n,
 		node.Usage{CPUSeconds: ptr(2.0), ThrottledS: ptr(0.5), OOMKills: ptr(int64(0))},
 		node.Usage{CPUSeconds: ptr(12.0), ThrottledS: ptr(1.0), OOMKills: ptr(int64(1)),
-			MemoryBytes: ptr(int64(5)), MemoryPeakBytes: ptr(int64(9))})
+			MemoryBytes: ptr(int64(5)), MemoryPeakBytes: ptr(int64(9))},
+		&spec.Limits{MemoryBytes: 1 << 30, CPUs: 1})
 	if *got.CPUSeconds != 10 || *got.ThrottledS != 0.5 || *got.OOMKills != 1 {
 		t.Errorf("got %+v", got)
 	}
@@ -35,7 +35,7 @@ func TestUsageOfWhatCantBeRead(t *testing.T) {
 	n := newFakeNode("collector")
 	n.program.Limits = spec.Limits{MemoryBytes: 1 << 30}
 	n.die("killed by SIGKILL (out of memory)")
-	got := Usage(t.Context(), n, node.Usage{CPUSeconds: ptr(3.0)}, node.Usage{CPUSeconds: ptr(1.0)})
+	got := Usage(n, node.Usage{CPUSeconds: ptr(3.0)}, node.Usage{CPUSeconds: ptr(1.0)}, nil)
 	if got.CPUSeconds != nil || got.MemoryBytes != nil || got.OOMKills != nil || got.InForce != nil || got.Enforced {
 		t.Errorf("got %+v", got)
 	}
