@@ -84,9 +84,8 @@ func (r *round) readBefore(ctx context.Context) error {
 	r.machineFirst = r.readMachine(ctx)
 	r.pulse = r.newPulse()
 	r.sampler, err = observe.StartSampler(context.WithoutCancel(ctx), observe.SamplerAsk{
-		Nodes: r.nodes(), Collector: r.Collector.Node.Name(), Dir: r.folder.Dir, Progress: r.progressPoints,
-		Counters: r.pulse.Counters(r.Collector.MetricsAddr, r.arm.Client), Pulse: r.pulse,
-		Push: r.pusher(),
+		Nodes: r.nodes(), Dir: r.folder.Dir, Progress: r.progressPoints, Pulse: r.pulse, Push: r.pusher(),
+		Counters: r.pulse.Counters(r.Collector.Node.Name(), r.Collector.MetricsAddr, r.arm.Client),
 	})
 	return err
 }

@@ -11,7 +11,8 @@ import (
 
 // From where on a part of the stack is named in the progress line as what holds the load back.
 const (
-	nearlyFull = 0.9 // of a queue's capacity, or of a node's CPUs
+	nearlyFull  = 0.9  // of a queue's capacity, or of a node's CPUs
+	writersBusy = 0.75 // of the writers, on average over a second: each also waits between two writes
 )
 
 // schedule knows what is left of a comparison: what its plan says, corrected by how the finished
@@ -82,12 +83,19 @@ func (r *round) line(p load.Progress) string {
 	return text
 }
 
-// usedUp names what has nothing to spare at the moment: the collector's queue, and nodes' CPUs.
+// usedUp names what has nothing to spare at the moment: the collector's queue, its writers, and
+// nodes' CPUs.
 func (r *round) usedUp() (full []string) {
 	collector := r.Collector.Node.Name()
 	if size, _, ok := r.sampler.Latest(collector, "queue_size"); ok {
 		if capacity, known := r.atFirst.QueueCapacity(); known && size >= nearlyFull*float64(capacity) {
 			full = append(full, fmt.Sprintf("queue (%.0f of %d)", size, capacity))
+		}
+	}
+	// Little's law: the time that writes took together in a second is how many were in flight.
+	if _, inFlight, ok := r.sampler.Latest(collector, "write_latency_sum"); ok {
+		if writers := r.run.Writers(); writers != nil && inFlight >= writersBusy*float64(*writers) {
+			full = append(full, fmt.Sprintf("writes in flight (%.1f of %d)", inFlight, *writers))
 		}
 	}
 	for _, n := range r.nodes() {

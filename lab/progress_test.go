@@ -1,8 +1,17 @@
 package lab
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"jaegerlab/lab/load"
+	"jaegerlab/lab/node"
+	"jaegerlab/lab/observe"
+	"jaegerlab/lab/record"
+	"jaegerlab/lab/spec"
+	"jaegerlab/lab/stack"
 )
 
 // What is left is what the plan says, corrected by how the finished rounds kept to it.
@@ -39,5 +48,93 @@ func TestRemainingTimeLearnsFromFinishedRounds(t *testing.T) {
 	}
 	if one := (&schedule{rounds: 1}).at(now); one != "" {
 		t.Errorf("a single round says %q", one)
+	}
+}
+
+// busyNode is a node that uses so many CPUs from the test's start on.
+type busyNode struct {
+	node.Node
+	program node.Program
+	uses    float64
+	begin   time.Time
+}
+
+func (n *busyNode) Name() string          { return n.program.Name }
+func (n *busyNode) Program() node.Program { return n.program }
+func (n *busyNode) Done() <-chan struct{} { return nil }
+
+func (n *busyNode) Read(context.Context) (node.Usage, error) {
+	seconds := n.uses * time.Since(n.begin).Seconds()
+	return node.Usage{At: time.Now(), CPUSeconds: &seconds}, nil
+}
+
+type twoCPUs struct{ node.Runtime }
+
+func (twoCPUs) Host() record.Host { return record.Host{CPUs: 2} }
+
+// The live line says what is stored so far, and names each thing that is used up at the moment, and
+// nothing that is not.
+func TestLiveLineNamesWhatIsUsedUp(t *testing.T) {
+	const begun = "cassandra:1 v2 otlp-grpc, round 1: window 2 of 10 s: 300 generated, 200 acked, 40 stored, 1 refused, 2 unanswered"
+	for name, test := range map[string]struct {
+		queue, writingPerS, collectorCPUs, loadCPUs float64
+		want                                        string
+	}{
+		"nothing":       {1000, 20, 0.5, 1, begun},
+		"nearly":        {1790, 37, 0.85, 1.7, begun},
+		"queue":         {1991, 20, 0.5, 1, begun + "; at its limit: queue (1991 of 2000)"},
+		"all writers":   {1000, 49, 0.5, 1, begun + "; at its limit: writes in flight (49.0 of 50)"},
+		"quota of CPU":  {1000, 20, 1, 1, begun + "; at its limit: collector CPU (1.0 of 1.0)"},
+		"machine's CPU": {1000, 20, 0.5, 1.9, begun + "; at its limit: load CPU (1.9 of 2.0)"},
+		"queue and writers and CPU": {2000, 50, 0.95, 1, begun +
+			"; at its limit: queue (2000 of 2000), writes in flight (50.0 of 50), collector CPU (0.9 of 1.0)"},
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			collector := &busyNode{uses: test.collectorCPUs, begin: begin, program: node.Program{Name: "collector", Limits: spec.Limits{CPUs: 1}}}
+			sender := &busyNode{uses: test.loadCPUs, begin: begin, program: node.Program{Name: "load"}}
+			r := liveRound(t, collector, sender)
+			var err error
+			r.sampler, err = observe.StartSampler(t.Context(), observe.SamplerAsk{Dir: dir, Nodes: r.nodes(),
+				Counters: func(context.Context) ([]observe.Point, error) {
+					at := func(metric string, value float64) observe.Point {
+						return observe.Point{At: time.Now(), Node: "collector", Metric: metric, Value: value}
+					}
+					return []observe.Point{at("saved", 50), at("queue_size", test.queue),
+						at("write_latency_sum", 7+test.writingPerS*time.Since(begin).Seconds())}, nil
+				}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2500 * time.Millisecond) // the bubble's clock, no real time
+			got := r.line(load.Progress{State: load.InWindow, ElapsedS: 2, PlannedS: 10, Generated: 300, Acked: 200, Refused: 1, Unanswered: 2})
+			if got != test.want {
+				t.Errorf("%s:\n%s, want\n%s", name, got, test.want)
+			}
+			if _, _, err := r.sampler.Close(begin); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// liveRound is a round under load whose collector had saved ten spans before.
+func liveRound(t *testing.T, collector, sender node.Node) *round {
+	t.Helper()
+	first, err := observe.Parse([]byte("otelcol_exporter_queue_capacity 2000\njaeger_storage_inserts{table=\"traces\"} 10\n"), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &round{
+		comparison: &comparison{schedule: schedule{rounds: 1}},
+		Stack:      Stack{Runtime: twoCPUs{}, Collector: &stack.Collector{Node: collector}, Load: sender},
+		arm:        spec.Arm{Backend: spec.Backend{Engine: spec.Cassandra, Nodes: 1}, Collector: "v2", Client: "otlp-grpc"},
+		run: record.Run{Round: 1, Client: "otlp-grpc", Collector: record.Collector{Settings: map[string]string{
+			"config.exporters.jaeger_storage_exporter.trace_storage":       "store",
+			"config.exporters.jaeger_storage_exporter.queue.enabled":       "true",
+			"config.exporters.jaeger_storage_exporter.queue.num_consumers": "50",
+		}}},
+		window: window{atFirst: first},
 	}
 }

@@ -319,7 +319,10 @@ func (s *suspects) machine() {
 // and a node with a small quota is throttled all the same.
 func (s *suspects) writers(few bool) {
 	w := writesOf(s.run)
-	if w.inFlight == nil || few != (w.writers != nil && *w.writers < fewWriters) {
+	if sampled := inFlightWithin(s.run, s.series); sampled != nil {
+		w.inFlight = sampled
+	}
+	if w.inFlight == nil || w.latencyMS == nil || few != (w.writers != nil && *w.writers < fewWriters) {
 		return
 	}
 	text := fmt.Sprintf("%.2f statements in flight on average, %.1f ms each", *w.inFlight, *w.latencyMS)

@@ -129,6 +129,10 @@ func TestEveryLimitIsNamed(t *testing.T) {
 		"overcommitted": {func(run *record.Run) { run.Overcommitted = true }, nil, record.Host{CPUs: 1}, LimitHost, "", "0.92 of the machine's 1 CPUs"},
 		"one write in flight": {func(run *record.Run) { stock(run); setCounter(run, "write_latency_sum", 9.7) }, nil, eightCPUs, LimitWriters, "",
 			"0.97 of at most 1 writes in flight on average, 0.3 ms each, 15.0 statements a span: at most 206 spans/s"},
+		"one write in flight, not drained": {func(run *record.Run) { stock(run); run.DrainS = nil },
+			Series{{"collector", "write_latency_sum"}: rising(0.96)}, eightCPUs, LimitWriters, "", "0.96 of at most 1 writes in flight on average"},
+		"one write in flight under load only": {func(run *record.Run) { stock(run); run.DrainS = ptr(60.0) },
+			Series{{"collector", "write_latency_sum"}: rising(0.98)}, eightCPUs, LimitWriters, "", "0.98 of at most 1 writes in flight on average"},
 		"one write in flight, node throttled": {func(run *record.Run) {
 			stock(run)
 			setCounter(run, "write_latency_sum", 9.8)
@@ -163,24 +167,6 @@ func TestOtherLimitsAreMentioned(t *testing.T) {
 	got := LimitOf(eightCPUs, run, nil)
 	if got.Kind != LimitGenerator || !strings.Contains(strings.Join(got.Evidence, "\n"), "also node CPU: cassandra-1") {
 		t.Errorf("%s: %q", got.Text(), got.Evidence)
-	}
-}
-
-func TestWritersAreReadFromSettings(t *testing.T) {
-	for name, test := range map[string]struct {
-		client   string
-		settings map[string]string
-		want     int // 0 = not known
-	}{
-		"v1 over OTLP":    {"otlp-grpc", map[string]string{"env.COLLECTOR_NUM_WORKERS": "50"}, 10},
-		"v1 over thrift":  {"thrift-http", map[string]string{"env.COLLECTOR_NUM_WORKERS": "50"}, 50},
-		"v2, synchronous": {"otlp-grpc", map[string]string{"config.exporters.jaeger_storage_exporter.trace_storage": "store"}, 10},
-		"nothing":         {"otlp-grpc", nil, 0},
-	} {
-		got := writersOf(record.Run{Client: test.client, Load: spec.Load{Concurrency: 10}, Collector: record.Collector{Settings: test.settings}})
-		if (got == nil) != (test.want == 0) || got != nil && *got != test.want {
-			t.Errorf("%s: %v writers, want %d", name, got, test.want)
-		}
 	}
 }
 

@@ -1,10 +1,10 @@
 package report
 
 import (
-	"strconv"
 	"strings"
 
 	"jaegerlab/lab/record"
+	"jaegerlab/lab/spec"
 )
 
 // writes is what the collector's counters say of its writes to a CQL store; nil = not known.
@@ -26,60 +26,22 @@ func counter(run record.Run, name string) *float64 {
 }
 
 func writesOf(run record.Run) writes {
-	w := writes{writers: writersOf(run), predicted: predictedStatements(run)}
+	w := writes{writers: run.Writers(), predicted: predictedStatements(run)}
 	sum, count := counter(run, "write_latency_sum"), counter(run, "write_latency_count")
-	if sum == nil || count == nil || *count == 0 || run.DrainS == nil || run.WindowS <= 0 {
+	if sum == nil || count == nil || *count == 0 || run.WindowS <= 0 {
 		return w
 	}
-	inFlight := *sum / (run.WindowS + float64(run.Load.WarmupS) + *run.DrainS)
 	latency := 1000 * *sum / *count
-	w.inFlight, w.latencyMS = &inFlight, &latency
+	w.latencyMS = &latency
+	if run.DrainS != nil {
+		inFlight := *sum / (run.WindowS + float64(run.Load.WarmupS) + *run.DrainS)
+		w.inFlight = &inFlight
+	}
 	if w.writers != nil && run.WriteStatementsPerSpan != nil && latency > 0 && *run.WriteStatementsPerSpan > 0 {
 		ceiling := float64(*w.writers) / (*run.WriteStatementsPerSpan * latency / 1000)
 		w.ceiling = &ceiling
 	}
 	return w
-}
-
-// Consumers of the queue that OTLP goes through in Jaeger 1.76, which nothing configures.
-const v1OTLPConsumers = 10
-
-// writersOf reads from the collector's settings how many spans it writes at once. Jaeger v2
-// without a queue has one writer behind a batch processor, and without that one for each request.
-func writersOf(run record.Run) *int {
-	settings := run.Collector.Settings
-	number := func(suffix string) *int {
-		for key, value := range settings {
-			if key == suffix || strings.HasSuffix(key, "."+suffix) {
-				if n, err := strconv.Atoi(value); err == nil {
-					return &n
-				}
-			}
-		}
-		return nil
-	}
-	if workers := number("COLLECTOR_NUM_WORKERS"); workers != nil {
-		if strings.HasPrefix(run.Client, "otlp") {
-			n := v1OTLPConsumers
-			return &n
-		}
-		return workers
-	}
-	exporter := "config.exporters.jaeger_storage_exporter"
-	if _, ok := settings[exporter+".trace_storage"]; !ok {
-		return nil
-	}
-	if settings[exporter+".queue.enabled"] == "true" {
-		return number("queue.num_consumers")
-	}
-	for key, value := range settings {
-		if strings.HasPrefix(key, "config.service.pipelines.traces.processors") && strings.Contains(value, "batch") {
-			one := 1
-			return &one
-		}
-	}
-	n := run.Load.Concurrency
-	return &n
 }
 
 // predictedByTable is what a span costs in each table: one insert into traces, service_name_index and
@@ -114,6 +76,21 @@ func predictedStatements(run record.Run) *float64 {
 		sum += n
 	}
 	return &sum
+}
+
+// inFlightWithin is how many statements were in flight on average within the window, by the collector's
+// samples of each second: a drain, or one that did not end, has no part in it. nil = not sampled.
+func inFlightWithin(run record.Run, series Series) *float64 {
+	for _, n := range run.Nodes {
+		samples := series.within(SeriesKey{n.Name, "write_latency_sum"}, run.WindowS)
+		if n.Host != spec.CollectorHost || len(samples) < 2 {
+			continue
+		}
+		first, last := samples[0], samples[len(samples)-1]
+		inFlight := (last.Value - first.Value) / (last.AtS - first.AtS)
+		return &inFlight
+	}
+	return nil
 }
 
 // measuredByTable is what a saved span cost in each table, by the collector's counters.

@@ -74,19 +74,31 @@ func (p *Pulse) Beat(ctx context.Context) ([]Point, error) {
 	return points, errors.Join(answers...)
 }
 
-// Counters is CollectorCounters, whose page says too how many statements failed: a measured collector
-// is not asked twice. A nil Pulse only reads.
-func (p *Pulse) Counters(addr, client string) func(context.Context) (saved, queue *int64, err error) {
-	return func(ctx context.Context) (saved, queue *int64, err error) {
+// Counters reads the collector called name at addr for a Sampler: spans saved and queued, and seconds
+// that CQL statements took together, whose gain a second is how many are in flight. The same page says
+// how many statements failed: a measured collector is not asked twice. A nil Pulse only reads.
+func (p *Pulse) Counters(name, addr, client string) func(context.Context) ([]Point, error) {
+	return func(ctx context.Context) ([]Point, error) {
 		s, err := Scrape(ctx, addr)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if n, ok := s.WriteErrors(); ok && p != nil {
 			p.failed(s.At, n)
 		}
-		saved, queue = s.counters(client)
-		return saved, queue, nil
+		var points []Point
+		spans := func(metric string, value *int64) {
+			if value != nil {
+				points = append(points, Point{At: s.At, Node: name, Metric: metric, Unit: "spans", Value: float64(*value)})
+			}
+		}
+		saved, queue := s.counters(client)
+		spans("saved", saved)
+		spans("queue_size", queue)
+		if seconds, ok := s.WriteSeconds(); ok {
+			points = append(points, Point{At: s.At, Node: name, Metric: "write_latency_sum", Unit: "s", Value: seconds})
+		}
+		return points, nil
 	}
 }
 

@@ -26,17 +26,16 @@ const SeriesName = "series.csv.gz"
 type Point struct {
 	At     time.Time
 	Node   string
-	Metric string // cpu, throttled, memory, saved, queue_size, answers, ...; counters run since the node's start
+	Metric string // cpu, throttled, memory, saved, queue_size, write_latency_sum, answers, ...; counters run since the node's start
 	Unit   string // s, bytes, spans
 	Value  float64
 }
 
 // SamplerAsk says what to sample.
 type SamplerAsk struct {
-	Nodes     []node.Node
-	Collector string // name of the collector's node
-	// Counters reads the collector's saved counter and queue; CollectorCounters makes it. May be nil.
-	Counters func(context.Context) (saved, queue *int64, err error)
+	Nodes []node.Node
+	// Counters reads the collector's counters; Pulse.Counters makes it. May be nil.
+	Counters func(context.Context) ([]Point, error)
 	// Progress reads the load node's own figures; may be nil.
 	Progress func(context.Context) ([]Point, error)
 	// Pulse asks the database nodes whether they answer; may be nil.
@@ -114,7 +113,7 @@ func (s *Sampler) sources() []source {
 		}})
 	}
 	if s.ask.Counters != nil {
-		all = append(all, source{name: s.ask.Collector + " metrics", read: s.readCollector})
+		all = append(all, source{name: "the collector's metrics", read: s.ask.Counters})
 	}
 	if s.ask.Progress != nil {
 		all = append(all, source{name: "load progress", read: s.ask.Progress})
@@ -207,25 +206,6 @@ func (s *Sampler) readNode(ctx context.Context, n node.Node) ([]Point, error) {
 		err = s.ask.Push.Push(ctx, n, points)
 	}
 	return points, err
-}
-
-func (s *Sampler) readCollector(ctx context.Context) ([]Point, error) {
-	saved, queue, err := s.ask.Counters(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var points []Point
-	for _, one := range []struct {
-		metric string
-		value  *int64
-	}{{"saved", saved}, {"queue_size", queue}} {
-		if one.value != nil {
-			points = append(points, Point{
-				At: time.Now(), Node: s.ask.Collector, Metric: one.metric, Unit: "spans", Value: float64(*one.value),
-			})
-		}
-	}
-	return points, nil
 }
 
 // Close ends sampling and writes series.csv.gz into the run's folder: offset_s from the window's

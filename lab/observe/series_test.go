@@ -53,14 +53,13 @@ func TestSeries(t *testing.T) {
 		}
 		failures := 0
 		s, err := StartSampler(t.Context(), SamplerAsk{
-			Nodes: []node.Node{n}, Collector: "collector", Dir: dir,
-			Counters: func(context.Context) (saved, queue *int64, err error) {
+			Nodes: []node.Node{n}, Dir: dir,
+			Counters: func(context.Context) ([]Point, error) {
 				if time.Since(begin) > time.Second {
 					failures++
-					return nil, nil, errors.New("connection refused")
+					return nil, errors.New("connection refused")
 				}
-				v := int64(7)
-				return &v, nil, nil
+				return []Point{{At: time.Now(), Node: "collector", Metric: "saved", Unit: "spans", Value: 7}}, nil
 			},
 			Progress: func(context.Context) ([]Point, error) {
 				return []Point{{At: time.Now(), Node: "load", Metric: "generated", Unit: "spans", Value: 11}}, nil
@@ -99,6 +98,34 @@ func TestSeries(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "series.partial.csv")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the partial file stays: %v", err)
+	}
+}
+
+// One page of a real collector gives what is saved, what waits, and how long writes took; a memory
+// store makes no statements.
+func TestCollectorsPageAsPoints(t *testing.T) {
+	for page, want := range map[string][]string{
+		"jaeger-2.13.0-cassandra-otlp-grpc.txt": {"saved", "queue_size", "write_latency_sum"},
+		"jaeger-2.13-memory-otlp.txt":           {"saved", "queue_size"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.ServeFile(w, r, filepath.Join("testdata", page))
+		}))
+		defer server.Close()
+		points, err := (*Pulse)(nil).Counters("collector", strings.TrimPrefix(server.URL, "http://"), "otlp-grpc")(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, p := range points {
+			got = append(got, p.Metric)
+			if p.Node != "collector" || p.At.IsZero() || p.Metric != "queue_size" && p.Value <= 0 {
+				t.Errorf("%s: %+v", page, p)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", page, diff)
+		}
 	}
 }
 

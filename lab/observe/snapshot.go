@@ -255,6 +255,17 @@ func (s Snapshot) WriteErrors() (n int64, ok bool) {
 	return whole(total)
 }
 
+// WriteSeconds is how long all CQL statements of the collector that succeeded took together since it
+// started; ok is false when it makes none (badger, memory).
+func (s Snapshot) WriteSeconds() (seconds float64, ok bool) {
+	sp, ok := s.best(only(sum, writeLatency))
+	if !ok {
+		return 0, false
+	}
+	seconds, _, _ = s.read(sp)
+	return seconds, true
+}
+
 // whole turns a sample into a count; what is no finite number of this size is none.
 func whole(v float64) (int64, bool) {
 	if math.IsNaN(v) || math.Abs(v) > 1<<53 {
