@@ -5,6 +5,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,6 +86,7 @@ type comparison struct {
 	record  record.Record
 	unlock  func()
 
+	arms     []spec.Arm // that get rounds: all, or those that a resumed comparison names
 	schedule schedule
 	failed   []error
 }
@@ -139,7 +141,7 @@ func (c *comparison) ready(ctx context.Context, s spec.Spec, left []string) erro
 	if err != nil {
 		return err
 	}
-	c.spec = s
+	c.spec, c.arms = s, s.Arms()
 	host, err := sizeOf(ctx, s.Runtime)
 	if err != nil {
 		return err
@@ -197,7 +199,7 @@ func (c *comparison) choose(s *spec.Spec, left []string) ([]record.LeftOut, erro
 // next arm may be sound. An interrupt does.
 func (c *comparison) measureAll(ctx context.Context) {
 	done := map[string]int{} // by an earlier session that this one resumes
-	for _, arm := range c.spec.Arms() {
+	for _, arm := range c.arms {
 		done[arm.Name()] = c.measured(arm)
 	}
 	c.plan(done)
@@ -228,7 +230,7 @@ func (c *comparison) measureAll(ctx context.Context) {
 
 // plan lays out the rounds that are not done yet, for the progress line.
 func (c *comparison) plan(done map[string]int) {
-	for _, arm := range c.spec.Arms() {
+	for _, arm := range c.arms {
 		rounds := max(c.spec.Rounds-done[arm.Name()], 0)
 		c.schedule.rounds += rounds
 		c.schedule.left += time.Duration(rounds) * roundTime(c.spec, arm)
@@ -239,7 +241,7 @@ func (c *comparison) plan(done map[string]int) {
 // by the seed for every two rounds, the second of which runs them the other way round. So chance
 // decides, and no arm runs early more often than another.
 func (c *comparison) order(round int) []spec.Arm {
-	arms := c.spec.Arms()
+	arms := slices.Clone(c.arms)
 	if c.spec.Rounds > 1 {
 		r := rand.New(rand.NewPCG(c.spec.Seed, uint64((round-1)/2)))
 		r.Shuffle(len(arms), func(i, j int) { arms[i], arms[j] = arms[j], arms[i] })
@@ -252,10 +254,10 @@ func (c *comparison) order(round int) []spec.Arm {
 
 func (c *comparison) finish(ctx context.Context) (Result, error) {
 	c.record.Ended = time.Now().UTC()
-	c.record.Complete, c.record.Incomplete = len(c.failed) == 0, ""
 	err := errors.Join(c.failed...)
-	if err != nil {
-		c.record.Incomplete = err.Error()
+	c.record.Complete, c.record.Incomplete = true, ""
+	if incomplete := cmp.Or(err, c.lacking()); incomplete != nil {
+		c.record.Complete, c.record.Incomplete = false, incomplete.Error()
 	}
 	if saved := c.save(); saved != nil {
 		err = errors.Join(err, saved)

@@ -339,6 +339,10 @@ func (r *round) judge(read backend.ReadResult) {
 		rate := float64(*result.StoredInWindow) / r.run.WindowS
 		r.run.StoredPerS = &rate
 	}
+	if read.NoStore {
+		r.Console.Say("%s: measured; nothing is stored", r.arm.Name())
+		return
+	}
 	r.Console.Say("%s: %s", r.arm.Name(), r.run.Verdict)
 }
 

@@ -3,15 +3,19 @@ package lab
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"jaegerlab/lab/record"
 	"jaegerlab/lab/spec"
 )
 
 // resume takes over an interrupted comparison, or one that is to get more rounds: what it measured
-// stays, and every arm runs until it has the rounds that are asked for. A run that did not end
-// stays in the record too; its arm gets another one under the next number.
+// stays, and every arm that is asked for runs until it has the rounds that are asked for; so a noisy
+// arm can be named alone. A run that did not end stays in the record too; its arm gets another one
+// under the next number.
 func (c *comparison) resume(s spec.Spec, host record.Host, version string) error {
 	folder, r, err := record.Open(c.Resume)
 	if err == nil {
@@ -20,11 +24,16 @@ func (c *comparison) resume(s spec.Spec, host record.Host, version string) error
 	if err != nil {
 		return fmt.Errorf("resume %s: %w", c.Resume, err)
 	}
-	r.Spec.Rounds, r.Spec.Keep = s.Rounds, s.Keep
+	c.arms = s.Arms()
+	if len(c.arms) == len(r.Spec.Arms()) {
+		r.Spec.Rounds = s.Rounds
+	}
+	r.Spec.Keep = s.Keep
 	c.folder, c.record, c.spec = folder, r, r.Spec
+	c.spec.Rounds = s.Rounds
 	c.record.Complete, c.record.Incomplete = false, "still running or killed"
 	done := 0
-	for _, arm := range c.spec.Arms() {
+	for _, arm := range c.arms {
 		done += c.measured(arm)
 	}
 	c.Console.Say("resuming %s: %d runs are measured", folder.Dir, done)
@@ -57,13 +66,39 @@ func sameComparison(r record.Record, s spec.Spec, host record.Host, version stri
 				one.what, then, asks)
 		}
 	}
+	known := names(r.Spec.Arms())
+	for _, arm := range names(s.Arms()) {
+		if !slices.Contains(known, arm) {
+			return fmt.Errorf("arm %s is not one of its arms, which are %s; name all of them or some with LAB_BACKENDS, "+
+				"LAB_COLLECTOR and LAB_CLIENT, or start a new comparison", arm, strings.Join(known, ", "))
+		}
+	}
 	return nil
 }
 
-// measuredBy is a spec without what changes no figure.
+func names(arms []spec.Arm) (all []string) {
+	for _, arm := range arms {
+		all = append(all, arm.Name())
+	}
+	return all
+}
+
+// measuredBy is a spec without its arms and what changes no figure.
 func measuredBy(s spec.Spec) spec.Spec {
+	s.Backends, s.Collectors, s.Clients = nil, nil, nil
 	s.Rounds, s.Results, s.Keep, s.Named = 0, "", false, false
 	return s
+}
+
+// lacking names the arms without the rounds that were planned: a resumed comparison need not have run all.
+func (c *comparison) lacking() error {
+	var lines []error
+	for _, arm := range c.record.Spec.Arms() {
+		if n := c.measured(arm); n < c.record.Spec.Rounds {
+			lines = append(lines, fmt.Errorf("%s has %d of %d rounds", arm.Name(), n, c.record.Spec.Rounds))
+		}
+	}
+	return errors.Join(lines...)
 }
 
 // measured counts the runs of an arm that came to their end.

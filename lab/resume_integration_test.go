@@ -10,12 +10,14 @@ import (
 	"jaegerlab/lab/spec"
 )
 
-// A comparison is interrupted in its second round and resumed with one round more than it had: what
-// was measured stays as it was, the broken run stays too, and at the end every round is there.
+// A comparison of two arms is interrupted in its second run and resumed for that arm alone, which gets
+// one round more than was planned: what was measured stays as it was, the broken run stays too, and at
+// the end every round is there.
 func TestIntegrationResume(t *testing.T) {
 	s := spec.Default()
 	s.Experiment, s.Runtime, s.Results = "resume", spec.Process, t.TempDir()
-	s.Backends, s.Named, s.Load.DurationS, s.Rounds = []spec.Backend{{Engine: spec.Memory}}, true, 2, 2
+	s.Backends, s.Named, s.Load.DurationS, s.Rounds = []spec.Backend{{Engine: spec.Memory}}, true, 2, 1
+	s.Clients = []string{"otlp-grpc", "otlp-http"}
 	needs(t, s)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
@@ -32,7 +34,7 @@ func TestIntegrationResume(t *testing.T) {
 		t.Fatalf("interrupted: %d runs, complete %v, %v", len(first.Record.Runs), first.Record.Complete, err)
 	}
 
-	s.Rounds = 3
+	s.Rounds, s.Clients = 2, s.Clients[1:]
 	if _, err := Run(t.Context(), s, Options{Console: NewConsole(testWriter{t}, false), Resume: first.Dir}); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,8 @@ func TestIntegrationResume(t *testing.T) {
 		}
 	}
 	if !r.Complete || len(r.Runs) != 4 || whole != 3 || r.Runs[0].Folder != first.Record.Runs[0].Folder ||
-		r.Runs[0].Numbering != first.Record.Runs[0].Numbering || r.Runs[1].Error == "" {
+		r.Runs[0].Numbering != first.Record.Runs[0].Numbering || r.Runs[1].Error == "" ||
+		r.Runs[2].Arm != r.Runs[1].Arm || r.Runs[3].Arm != r.Runs[1].Arm {
 		t.Errorf("complete %v, %d runs, %d whole, first %s", r.Complete, len(r.Runs), whole, r.Runs[0].Folder)
 	}
 	nothingLeft(t)

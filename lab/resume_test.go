@@ -10,10 +10,11 @@ import (
 )
 
 func fourArms(rounds int) *comparison {
-	return &comparison{spec: spec.Spec{
+	s := spec.Spec{
 		Backends:   []spec.Backend{{Engine: spec.Badger}, {Engine: spec.Cassandra, Nodes: 2}},
 		Collectors: []string{"v2", "v1"}, Clients: []string{"otlp-grpc"}, Rounds: rounds, Seed: 7,
-	}}
+	}
+	return &comparison{spec: s, arms: s.Arms()}
 }
 
 // Over every two rounds each arm has the same mean place, the seed alone decides the order, and
@@ -68,7 +69,9 @@ func TestOnlyTheSameComparisonIsResumed(t *testing.T) {
 	s := fourArms(3).spec
 	host := record.Host{CPUs: 4, CPUModel: "x"}
 	r := record.Record{Lab: "v1", Spec: s, Host: host}
-	more, other := s, s
+	more, other, some, another := s, s, s, s
+	some.Backends, some.Collectors = s.Backends[:1], s.Collectors[1:]
+	another.Backends = []spec.Backend{{Engine: spec.Memory}}
 	more.Rounds, more.Results, more.Keep = 9, "elsewhere", true
 	other.Load.DurationS = 3
 	for name, test := range map[string]struct {
@@ -77,7 +80,9 @@ func TestOnlyTheSameComparisonIsResumed(t *testing.T) {
 		version string
 		want    string
 	}{
-		"the same": {s, host, "v1", ""}, "more rounds": {more, host, "v1", ""}, "another load": {other, host, "v1", "what is measured differs"},
+		"the same": {s, host, "v1", ""}, "more rounds": {more, host, "v1", ""},
+		"one of its arms": {some, host, "v1", ""}, "another arm": {another, host, "v1", "arm memory v2 otlp-grpc is not one of its arms"},
+		"another load": {other, host, "v1", "what is measured differs"},
 		"another host": {s, record.Host{CPUs: 8, CPUModel: "x"}, "v1", "the host differs"}, "another lab": {s, host, "v2", "version v1 of the lab"},
 	} {
 		err := sameComparison(r, test.s, test.host, test.version)

@@ -33,7 +33,7 @@ type environment struct {
 	Rounds      int      `env:"LAB_ROUNDS" envDefault:"1" accept:"1 to 100" doc:"runs of every arm"`
 	Seed        uint64   `env:"LAB_SEED" envDefault:"1" accept:"0 to 18446744073709551615" doc:"decides span content and the order of runs"`
 	Results     string   `env:"LAB_RESULTS" accept:"a folder; unset: results in the checkout" doc:"where records and reports go"`
-	Resume      string   `env:"LAB_RESUME" accept:"the folder of a saved comparison; unset: a new one" doc:"continue an interrupted comparison, or give it more rounds (LAB_ROUNDS)"`
+	Resume      string   `env:"LAB_RESUME" accept:"the folder of a saved comparison; unset: a new one" doc:"continue an interrupted comparison, or give it, or some of its arms, more rounds (LAB_ROUNDS)"`
 	Keep        bool     `env:"LAB_KEEP" envDefault:"false" accept:"1, 0, true, false" doc:"leave the last arm's stack up for a look; jaegerlab clean ends it"`
 
 	Target        string `env:"LAB_TARGET" accept:"the path of an endpoints file; unset: the lab starts a stack of its own" doc:"your own Jaeger and database: only a load node is started here"`
