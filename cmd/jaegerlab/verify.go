@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,10 @@ func verifyCommand() *cobra.Command {
 			out := cmd.OutOrStdout()
 			for _, note := range result.Notes {
 				fmt.Fprintln(out, "note:", note)
+			}
+			for _, taken := range result.Taken {
+				fmt.Fprintf(out, "taken from %s (its checksum vouches for them, nothing else gives them): %s\n",
+					taken.File, strings.Join(taken.Figures, ", "))
 			}
 			for _, problem := range result.Problems {
 				fmt.Fprintln(out, "DIFFERS:", problem)

@@ -72,13 +72,8 @@ func (l *latencies) add(o record.Outcome) {
 	if l.response == nil {
 		l.response, l.service = record.NewLatencyHistogram(), record.NewLatencyHistogram()
 	}
-	observe(l.response, o.Answered-o.Intended)
-	observe(l.service, o.Answered-o.Sent)
-}
-
-func observe(hist *hdrhistogram.Histogram, ns int64) {
-	us := max(ns/int64(time.Microsecond), 1)
-	_ = hist.RecordValue(min(us, hist.HighestTrackableValue()))
+	record.CountLatency(l.response, o.Answered-o.Intended)
+	record.CountLatency(l.service, o.Answered-o.Sent)
 }
 
 // counts are spans.

@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -9,6 +10,12 @@ import (
 // NewLatencyHistogram counts microseconds up to an hour with three significant digits, as every
 // latency of the lab, so that any two can be merged.
 func NewLatencyHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, 3_600_000_000, 3) }
+
+// CountLatency adds a time in nanoseconds: at least a microsecond, at most what the histogram holds.
+func CountLatency(hist *hdrhistogram.Histogram, ns int64) {
+	us := max(ns/int64(time.Microsecond), 1)
+	_ = hist.RecordValue(min(us, hist.HighestTrackableValue()))
+}
 
 // NewLatency turns a histogram of microseconds into what a record holds; nil when it is empty,
 // since nothing was measured then.

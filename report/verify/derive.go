@@ -14,10 +14,10 @@ import (
 	"jaegerlab/lab/node"
 	"jaegerlab/lab/observe"
 	"jaegerlab/lab/record"
-	"jaegerlab/lab/trace"
 )
 
-// derive makes the figures of one run again.
+// derive makes the figures of one run again. Figures are named by where the record has them; those
+// of a list by the name of their entry.
 type derive struct {
 	*verifier
 	record record.Record
@@ -47,49 +47,6 @@ func (d derive) read(name string, into any) bool {
 	return true
 }
 
-// load compares what the load node said with what the record says.
-func (d derive) load() {
-	var result struct {
-		Generated map[trace.Phase][]uint64 `json:"generated"`
-		Window    record.Window            `json:"window"`
-		Sent      record.Sent              `json:"sent"`
-		Request   *record.Latency          `json:"request"`
-	}
-	if !d.read("load.json", &result) {
-		return
-	}
-	d.same("window", d.run.Window, result.Window)
-	d.same("window_s", d.run.WindowS, float64(result.Window.End-result.Window.Start)/1e9)
-	d.same("sent", d.run.Sent, result.Sent)
-	d.same("request", d.run.Request, result.Request)
-	if d.run.Facts != nil {
-		d.same("generated_per_worker", d.run.Generated, result.Generated)
-		d.same("facts.window", d.run.Facts.Window, result.Window)
-	}
-	for _, l := range []*record.Latency{d.run.Request, d.run.SendToStore} {
-		d.latency(l)
-	}
-}
-
-// latency compares percentiles with the histogram that they came from.
-func (d derive) latency(l *record.Latency) {
-	if l == nil {
-		return
-	}
-	hist, err := l.Decode()
-	if err != nil {
-		d.problem("%v", err)
-		return
-	}
-	again, err := record.NewLatency(hist)
-	if err != nil || again == nil {
-		d.problem("a latency of %d values has a histogram that holds none: %v", l.N, err)
-		return
-	}
-	again.Histogram = l.Histogram
-	d.same("latency", l, again)
-}
-
 // ledger judges the run again from outcomes and rows.
 func (d derive) ledger() {
 	if d.run.Facts == nil {
@@ -117,7 +74,7 @@ func (d derive) ledger() {
 		d.same("stored_each_s", d.run.StoredEachS, again.StoredEachS)
 	}
 	d.same("stored_after_drain", d.run.StoredAfterDrain, again.StoredAfterDrain)
-	d.same("send_to_store", d.run.SendToStore, again.SendToStore)
+	d.same("latencies.send_to_store", d.run.SendToStore, again.SendToStore)
 	d.same("verdict", d.run.Verdict, again.Verdict)
 	d.same("reasons", d.run.Reasons, again.Reasons)
 	for _, warning := range again.Warnings {
@@ -200,12 +157,13 @@ func (d derive) nodes() {
 			reads = []node.Usage{{}}
 		}
 		first, end, last := reads[0], reads[min(1, len(reads)-1)], reads[len(reads)-1]
-		d.same(n.Name+".cpu_s", n.CPUSeconds, less(first.CPUSeconds, end.CPUSeconds))
-		d.same(n.Name+".throttled_s", n.ThrottledS, less(first.ThrottledS, end.ThrottledS))
-		d.same(n.Name+".memory_bytes", n.MemoryBytes, end.MemoryBytes)
-		d.same(n.Name+".memory_peak_bytes", n.MemoryPeakBytes, last.MemoryPeakBytes)
-		d.same(n.Name+".oom_kills", n.OOMKills, less(first.OOMKills, last.OOMKills))
-		d.same(n.Name+".enforced", n.Enforced, observe.Unenforced(n.Asked, n.InForce) == "")
+		path := "resources[" + n.Name + "]"
+		d.same(path+".cpu_s", n.CPUSeconds, less(first.CPUSeconds, end.CPUSeconds))
+		d.same(path+".throttled_s", n.ThrottledS, less(first.ThrottledS, end.ThrottledS))
+		d.same(path+".memory_bytes", n.MemoryBytes, end.MemoryBytes)
+		d.same(path+".memory_peak_bytes", n.MemoryPeakBytes, last.MemoryPeakBytes)
+		d.same(path+".oom_kills", n.OOMKills, less(first.OOMKills, last.OOMKills))
+		d.same(path+".enforced", n.Enforced, observe.Unenforced(n.Asked, n.InForce) == "")
 		inForce = inForce && n.Enforced
 	}
 	d.same("limits_in_force", d.run.LimitsInForce, inForce)
@@ -223,12 +181,23 @@ func less[T int64 | float64](first, last *T) *T {
 }
 
 // same compares a figure of the record with the one derived, and names where they differ.
-func (d derive) same(name string, recorded, derived any) {
-	before := len(d.result.Problems)
-	d.differ(name, generic(recorded), generic(derived))
-	if len(d.result.Problems) == before {
+func (d derive) same(path string, recorded, derived any) {
+	if d.equal(path, recorded, derived) {
 		d.result.Figures++
 	}
+	d.taken.derived(path)
+}
+
+// copied compares a figure of the record with the file that it was taken from.
+func (d derive) copied(path, file string, recorded, written any) {
+	d.equal(path, recorded, written)
+	d.taken.from(path, file)
+}
+
+func (d derive) equal(path string, recorded, other any) bool {
+	before := len(d.result.Problems)
+	d.differ(path, generic(recorded), generic(other))
+	return len(d.result.Problems) == before
 }
 
 // generic gives a value as JSON has it, so that both went the same way.

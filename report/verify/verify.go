@@ -7,6 +7,7 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -27,6 +28,7 @@ type Result struct {
 	Figures  int      // figures that were derived again and are the same
 	Problems []string // what differs; none = everything holds
 	Notes    []string // what could not be derived, and why
+	Taken    []Taken  // figures that no raw fact gives a second time
 }
 
 // Whole reports whether nothing differs.
@@ -39,7 +41,7 @@ func Dir(dir string) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("verify: %w", err)
 	}
-	v := &verifier{folder: folder, known: map[string]bool{"record.json": true}}
+	v := &verifier{folder: folder, known: map[string]bool{"record.json": true}, taken: newTaken()}
 	if err := record.CheckSeal(folder); err != nil {
 		v.problem("%v", err)
 	}
@@ -54,6 +56,8 @@ func Dir(dir string) (Result, error) {
 	for _, run := range r.Runs {
 		v.run(r, run)
 	}
+	v.result.Taken = v.taken.list()
+	v.whole(r)
 	v.rendered()
 	v.unlisted(r.Spec.Keep)
 	return v.result, nil
@@ -64,6 +68,7 @@ type verifier struct {
 	folder string
 	known  map[string]bool // files that something vouches for, relative with slashes
 	where  string          // run at hand
+	taken  *taken
 	result Result
 }
 
@@ -101,6 +106,20 @@ func (v *verifier) run(r record.Record, run record.Run) {
 	d.plain()
 	if _, err := report.ReadSeries(v.folder, run); err != nil {
 		v.problem("%v", err)
+	}
+	v.taken.note(run)
+}
+
+// whole says of an incomplete comparison that it is one, and refuses a complete one with broken runs.
+func (v *verifier) whole(r record.Record) {
+	if !r.Complete {
+		v.note("the comparison is incomplete: %s", cmp.Or(r.Incomplete, "its record does not say why"))
+		return
+	}
+	for _, run := range r.Runs {
+		if run.Error != "" {
+			v.problem("it is complete, and %s, round %d, did not end: %s", run.Arm, run.Round, run.Error)
+		}
 	}
 }
 
