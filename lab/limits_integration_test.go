@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,8 @@ func TestIntegrationPlantedLimits(t *testing.T) {
 			report.LimitWriters, "", []string{"of at most 1 writes in flight", "statements a span: at most"}},
 		{"slow store", spec.Cassandra, nil, stuttering(90*time.Millisecond, 10*time.Millisecond),
 			report.LimitLatency, "", []string{"of at most 50 writes in flight", "ms each"}},
+		{"collector short of memory", spec.Memory, func(s *spec.Spec) { s.Profile = spec.Hard }, starved(collectorOf, 24<<20),
+			report.LimitMemory, "collector", []string{"out-of-memory kills under a limit of"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := plantedSpec(t, test.engine)
@@ -88,9 +91,14 @@ func limitOf(t *testing.T, s spec.Spec, plant func(context.Context, Stack) error
 			planted <- plant(ctx, up)
 		}
 		close(planted)
+	}, BeforeReadBack: func(ctx context.Context, up Stack) error {
+		if s.Backends[0].Engine.Embedded() {
+			return nil
+		}
+		return up.Collector.Node.Kill(ctx) // a full queue is written out before a polite end
 	}}
 	result, err := Run(t.Context(), s, Options{Console: NewConsole(testWriter{t}, false), Hooks: hooks})
-	if err != nil {
+	if err != nil && !strings.Contains(err.Error(), "out of memory") { // a death may be what is planted
 		t.Fatal(err)
 	}
 	if err := <-planted; err != nil {
@@ -111,14 +119,18 @@ func collectorOf(s Stack) node.Node { return s.Collector.Node }
 func loadOf(s Stack) node.Node      { return s.Load }
 func databaseOf(s Stack) node.Node  { return s.Cluster.Nodes()[0] }
 
-// squeezed gives a node so many CPUs until the load ends.
+// throughWindow is a little longer than the window: what ended with the load would hold its last requests
+// until their deadline.
+const throughWindow = 6500 * time.Millisecond
+
+// squeezed gives a node so many CPUs through the window.
 func squeezed(of func(Stack) node.Node, cpus float64) func(context.Context, Stack) error {
 	return func(ctx context.Context, s Stack) error {
 		undo, err := squeeze(s, of(s), cpus)
 		if err != nil {
 			return err
 		}
-		<-ctx.Done()
+		pause(ctx, throughWindow)
 		return undo()
 	}
 }
@@ -126,19 +138,44 @@ func squeezed(of func(Stack) node.Node, cpus float64) func(context.Context, Stac
 // squeeze writes a quota of CPU into the control group of a plain process.
 func squeeze(s Stack, n node.Node, cpus float64) (undo func() error, err error) {
 	const period = 100_000 // microseconds, the kernel's default
-	group := fmt.Sprintf("jaegerlab/%011x/%s", s.Numbering.Run, n.Name())
-	for file, value := range map[string]string{
-		"/sys/fs/cgroup/cpu/" + group + "/cpu.cfs_quota_us": fmt.Sprintf("%.0f", cpus*period),
-		"/sys/fs/cgroup/" + group + "/cpu.max":              fmt.Sprintf("%.0f %d", cpus*period, period),
-	} {
-		before, err := os.ReadFile(filepath.FromSlash(file))
-		if err != nil {
-			continue // the other version's
-		}
-		undo := func() error { return os.WriteFile(file, before, 0) }
-		return undo, os.WriteFile(file, []byte(value), 0)
+	file, value := groupFile(s, n, "cpu", "cpu.max"), fmt.Sprintf("%.0f %d", cpus*period, period)
+	if file == "" {
+		file, value = groupFile(s, n, "cpu", "cpu.cfs_quota_us"), fmt.Sprintf("%.0f", cpus*period)
 	}
-	return nil, fmt.Errorf("squeeze %s: it has no control group %s", n.Name(), group)
+	before, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("squeeze %s: %w", n.Name(), err)
+	}
+	return func() error { return os.WriteFile(file, before, 0) }, os.WriteFile(file, []byte(value), 0)
+}
+
+// starved leaves a node so many bytes more than it has when the load begins.
+func starved(of func(Stack) node.Node, spare int64) func(context.Context, Stack) error {
+	return func(ctx context.Context, s Stack) error {
+		n := of(s)
+		usage, err := n.Read(ctx)
+		if err != nil || usage.MemoryBytes == nil {
+			return fmt.Errorf("starve %s: its memory is not known: %v", n.Name(), err)
+		}
+		limit := strconv.FormatInt(*usage.MemoryBytes+spare, 10)
+		for _, name := range []string{"memory.max", "memory.limit_in_bytes"} {
+			if file := groupFile(s, n, "memory", name); file != "" {
+				return os.WriteFile(file, []byte(limit), 0)
+			}
+		}
+		return fmt.Errorf("starve %s: it has no control group", n.Name())
+	}
+}
+
+// groupFile is a file of a plain process's control group, of either version; "" when there is none.
+func groupFile(s Stack, n node.Node, controller, name string) string {
+	group := fmt.Sprintf("jaegerlab/%011x/%s/%s", s.Numbering.Run, n.Name(), name)
+	for _, root := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/" + controller} {
+		if _, err := os.Stat(filepath.Join(root, group)); err == nil {
+			return filepath.Join(root, group)
+		}
+	}
+	return ""
 }
 
 // frozen stops the first database node once, for a while.
@@ -152,7 +189,7 @@ func frozen(after, during time.Duration) func(context.Context, Stack) error {
 // stuttering stops the first database node again and again: each write takes long, and the node idles.
 func stuttering(stopped, running time.Duration) func(context.Context, Stack) error {
 	return func(ctx context.Context, s Stack) error {
-		for ctx.Err() == nil {
+		for end := time.Now().Add(throughWindow); time.Now().Before(end) && ctx.Err() == nil; {
 			if err := freeze(ctx, databaseOf(s), stopped); err != nil {
 				return err
 			}

@@ -108,7 +108,7 @@ var (
 
 	colNode      = Column{Title: "node", Left: true, How: "one running program under its limits."}
 	colCPU       = Column{Title: "CPU", Unit: "s", How: "CPU seconds of its cgroup over the measured phase."}
-	colThrottled = Column{Title: "throttled", Unit: "s", How: "time its CPU quota made it wait, over the measured phase."}
+	colThrottled = Column{Title: "throttled", Unit: "s", How: "time its CPU quota made it wait, over the measured phase, the sum of the CPUs it runs on."}
 	colMemory    = Column{Title: "memory", Unit: "MiB", How: "its cgroup's memory at the window's end."}
 	colPeak      = Column{Title: "peak", Unit: "MiB", How: "its cgroup's highest memory since the start."}
 	colOOM       = Column{Title: "OOM kills", How: "processes the kernel killed for want of memory."}

@@ -318,11 +318,12 @@ func (s *suspects) machine() {
 // all busy come before a busy database: one write after another leaves most of it idle between them,
 // and a node with a small quota is throttled all the same.
 func (s *suspects) writers(few bool) {
-	w := writesOf(s.run)
-	if sampled := inFlightWithin(s.run, s.series); sampled != nil {
-		w.inFlight = sampled
+	run := s.run
+	if run.DrainS == nil {
+		run.DrainS = drainSampled(run, s.series)
 	}
-	if w.inFlight == nil || w.latencyMS == nil || few != (w.writers != nil && *w.writers < fewWriters) {
+	w := writesOf(run)
+	if w.inFlight == nil || few != (w.writers != nil && *w.writers < fewWriters) {
 		return
 	}
 	text := fmt.Sprintf("%.2f statements in flight on average, %.1f ms each", *w.inFlight, *w.latencyMS)
@@ -330,8 +331,7 @@ func (s *suspects) writers(few bool) {
 		s.seen = append(s.seen, text+"; how many the collector can have is not known")
 		return
 	}
-	text = fmt.Sprintf("%.2f of at most %d writes in flight on average, %.1f ms each", *w.inFlight, *w.writers,
-		*w.latencyMS)
+	text = fmt.Sprintf("%.2f of at most %d writes in flight on average, %.1f ms each", *w.inFlight, *w.writers, *w.latencyMS)
 	if w.ceiling != nil {
 		text += fmt.Sprintf(", %.1f statements a span: at most %.0f spans/s", *s.run.WriteStatementsPerSpan, *w.ceiling)
 	}

@@ -78,17 +78,17 @@ func predictedStatements(run record.Run) *float64 {
 	return &sum
 }
 
-// inFlightWithin is how many statements were in flight on average within the window, by the collector's
-// samples of each second: a drain, or one that did not end, has no part in it. nil = not sampled.
-func inFlightWithin(run record.Run, series Series) *float64 {
+// drainSampled is how long a drain that did not end was watched: to the last sample of how long the
+// collector's writes took. The run's counters were read then, so that writes in flight are known of
+// this run too. nil = not sampled.
+func drainSampled(run record.Run, series Series) *float64 {
 	for _, n := range run.Nodes {
-		samples := series.within(SeriesKey{n.Name, "write_latency_sum"}, run.WindowS)
-		if n.Host != spec.CollectorHost || len(samples) < 2 {
+		samples := series[SeriesKey{n.Name, "write_latency_sum"}]
+		if n.Host != spec.CollectorHost || len(samples) == 0 {
 			continue
 		}
-		first, last := samples[0], samples[len(samples)-1]
-		inFlight := (last.Value - first.Value) / (last.AtS - first.AtS)
-		return &inFlight
+		drainS := max(samples[len(samples)-1].AtS-run.WindowS, 0)
+		return &drainS
 	}
 	return nil
 }
