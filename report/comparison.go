@@ -39,6 +39,9 @@ func (b *builder) differenceCells(d stat.Difference, known bool) []Cell {
 		interval = b.unknown("an interval needs as many rounds as the test, and no zeros")
 	}
 	p := fixed(d.P, 3)
+	if d.P < leastP {
+		p = bound("<", fixed(0.001, 3))
+	}
 	if d.Need > 0 {
 		p = Cell{Text: notAvailable, Notes: delta.Notes}
 	}

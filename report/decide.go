@@ -180,9 +180,9 @@ func (d Decision) found() string {
 		if x.Lo != nil {
 			text += fmt.Sprintf(" (%s %% interval %s to %s)", confidence(x.Alpha), percent(*x.Lo), percent(*x.Hi))
 		}
-		return fmt.Sprintf("%s, p=%.3f, n=%s.", text, x.P, rounds(x))
+		return fmt.Sprintf("%s, %s, n=%s.", text, pText(x.P), rounds(x))
 	}
-	text := fmt.Sprintf("~ (p=%.3f, n=%s)", x.P, rounds(x))
+	text := fmt.Sprintf("~ (%s, n=%s)", pText(x.P), rounds(x))
 	if x.Lo != nil {
 		text += fmt.Sprintf(", between %s and %s", percent(*x.Lo), percent(*x.Hi))
 	}
@@ -239,4 +239,15 @@ func decisions(r record.Record, all []arm, s source, limits map[string]Limit) (l
 		list = append(list, decide(sides[0], sides[i], s.quantity(), alpha, r.Spec.Treatment, limits))
 	}
 	return list
+}
+
+// leastP is below what three places show: no probability is zero.
+const leastP = 0.0005
+
+// pText spells a probability.
+func pText(p float64) string {
+	if p < leastP {
+		return "p<0.001"
+	}
+	return fmt.Sprintf("p=%.3f", p)
 }

@@ -123,14 +123,17 @@ func badges(all []arm, doc Document, s source) (list []badge) {
 			b.Arm += " (STAND-IN)"
 		}
 		words := map[string]int{}
-		missing := int64(0)
+		missing, lossy := int64(0), 0
 		for _, run := range a.runs {
 			word := string(run.Verdict)
 			if !measured(run) {
 				word = "incomplete"
 			}
 			words[word]++
-			missing += run.Ledger.Missing
+			if run.Verdict == record.Lossy {
+				missing += run.Ledger.Missing
+				lossy++
+			}
 		}
 		for _, word := range []string{"incomplete", string(record.Lossy), string(record.Unknown), string(record.Whole)} {
 			if words[word] > 0 && b.Verdict == "" {
@@ -149,6 +152,9 @@ func badges(all []arm, doc Document, s source) (list []badge) {
 		}
 		if len(a.runs) > 1 {
 			b.Text += fmt.Sprintf(" (%d of %d rounds %s)", words[b.Verdict], len(a.runs), b.Verdict)
+		}
+		if b.Verdict == "incomplete" && lossy > 0 {
+			b.Text += fmt.Sprintf("; lossy as well: %s acked spans are missing", whole(missing).Text)
 		}
 		b.headline(doc, i, s)
 		list = append(list, b)
