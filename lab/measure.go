@@ -369,6 +369,7 @@ func (r *round) recordNodes(ctx context.Context) {
 		r.run.LimitsInForce = r.run.LimitsInForce && one.Enforced
 	}
 	r.run.HostLoad = observe.Others(r.machineFirst, r.machineEnd, r.run.Nodes)
+	r.run.Disk = observe.BusiestDisk(r.machineFirst, r.machineEnd)
 	r.run.Warnings = append(r.run.Warnings, observe.UsageWarnings(r.run.Nodes)...)
 	if why := node.Unenforced(r.Runtime); why != "" {
 		r.run.Warnings = append(r.run.Warnings, why)

@@ -128,8 +128,9 @@ var (
 	colWindow     = Column{Title: "window", Unit: "s", How: "measured length of the load that counts."}
 	colStatements = Column{Title: "CQL per span", How: "insert statements for each saved span, from the " +
 		"collector's counters."}
-	colStart    = Column{Title: "start to load", Unit: "s", How: "from the arm's first start to its load."}
-	colReadBack = Column{Title: "read-back", Unit: "s", How: "time to read all ids and write times."}
+	colCompactions = Column{Title: "compactions", Unit: "left", How: "of all database nodes, after the drain: work that a longer run would have to do."}
+	colStart       = Column{Title: "start to load", Unit: "s", How: "from the arm's first start to its load."}
+	colReadBack    = Column{Title: "read-back", Unit: "s", How: "time to read all ids and write times."}
 
 	colCounter = Column{Title: "counter", Left: true, How: "the lab's name of a counter at the collector."}
 	colMetric  = Column{Title: "metric", Left: true, How: "the name under which this version has it."}
@@ -149,7 +150,7 @@ func Columns() []Column {
 		colStored, colForeign, colDuplicates, colRows, colRewritten, colLaws,
 		colNode, colCPU, colThrottled, colMemory, colPeak, colOOM, colLimits, colInForce,
 		colAnswer, colPresent, colAbsent,
-		colWindow, colRequests, colRetries, colLoadCPU, colRequestP50, colRequestP99, colStatements, colStart, colReadBack,
+		colWindow, colRequests, colRetries, colLoadCPU, colRequestP50, colRequestP99, colStatements, colCompactions, colStart, colReadBack,
 		colCounter, colMetric, colGained,
 	}
 }

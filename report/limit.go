@@ -13,8 +13,8 @@ import (
 // LimitKind names what held a run back.
 type LimitKind string
 
-// The kinds. Disk is not among them: no cgroup that the lab reads says how long a node waited
-// for it; it shows as a store's write latency beside an idle CPU.
+// The kinds. A disk is judged by the machine's own figure, since no cgroup that the lab reads says how
+// long a node waited for it.
 const (
 	LimitMemory     LimitKind = "memory"           // the kernel killed for want of it
 	LimitGenerator  LimitKind = "generator"        // the load node had no CPU left
@@ -24,6 +24,7 @@ const (
 	LimitStalled    LimitKind = "stalled node"     // a database node used no CPU at all for long
 	LimitNodeCPU    LimitKind = "node CPU"         // database nodes had none left
 	LimitHost       LimitKind = "host CPU"         // the machine had none left, and is smaller than the profile's hosts
+	LimitDisk       LimitKind = "disk"             // of the machine: it had requests under way nearly all the time
 	LimitWriters    LimitKind = "writes in flight" // the collector's writers were all busy, each write was quick
 	LimitLatency    LimitKind = "store latency"    // the collector's writers were all busy, each write was slow
 	LimitQueue      LimitKind = "collector queue"  // its queue was full and nobody knows why
@@ -73,6 +74,7 @@ const (
 	cpuFull       = 0.90 // a node's or the machine's CPU
 	throttledLong = 0.20 // of the time, the mean of the CPUs it may run on
 	stalledLong   = 0.20 // of the window
+	diskFull      = 0.90 // of the time
 	writersBusy   = 0.75 // on average: a mean of 1 is never seen
 	queueFull     = 0.90 // of its capacity
 	queueLong     = 0.50 // of the samples
@@ -95,6 +97,7 @@ func LimitOf(host record.Host, run record.Run, series Series) Limit {
 	s.writers(true)
 	s.database()
 	s.machine()
+	s.disk()
 	s.writers(false)
 	s.queue()
 	if len(s.found) == 0 {
@@ -308,6 +311,20 @@ func (s *suspects) machine() {
 			text += ", which are fewer than the profile's hosts have together (overcommitted)"
 		}
 		s.name(LimitHost, "", text)
+		return
+	}
+	s.seen = append(s.seen, text)
+}
+
+// disk looks at the busiest disk of the machine, whoever used it.
+func (s *suspects) disk() {
+	disk := s.run.Disk
+	if disk == nil {
+		return
+	}
+	text := fmt.Sprintf("the machine's disk %s had requests under way for %.0f %% of the time", disk.Device, 100*disk.Busy)
+	if disk.Busy >= diskFull {
+		s.name(LimitDisk, disk.Device, text)
 		return
 	}
 	s.seen = append(s.seen, text)

@@ -84,7 +84,7 @@ func limitsText(l spec.Limits) string {
 func (b *builder) timing(r record.Record, rounds bool) {
 	b.begin("Load and timing", runColumns(rounds,
 		colWindow, colStoredInWindow, colSavedInWindow, colRequests, colRetries, colLoadCPU,
-		colRequestP50, colRequestP99, colStatements, colStart, colReadBack)...)
+		colRequestP50, colRequestP99, colStatements, colCompactions, colStart, colReadBack)...)
 	b.table().Detail = true
 	for _, run := range r.Runs {
 		b.row(append(runCells(run, rounds), b.timingCells(run)...)...)
@@ -113,6 +113,7 @@ func (b *builder) timingCells(run record.Run) []Cell {
 		b.number(p50, 1, "no request was answered"),
 		b.number(p99, 1, "no request was answered"),
 		b.number(run.WriteStatementsPerSpan, 1, noCQL),
+		b.number(run.Backlog, 0, "no database node says how many it has left"),
 		ended(fixed(run.StartToLoadS, 1)),
 		b.number(run.ReadBackS, 1, early),
 	}

@@ -13,7 +13,7 @@ import (
 func verifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify [DIR]",
-		Short: "derive every figure of a saved comparison again from its raw facts, and fail when one bit differs",
+		Short: "derive a saved comparison's figures again from its raw facts, name those that can't be, and fail when one bit differs",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := filepath.Join("results", "latest")

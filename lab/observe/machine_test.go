@@ -15,6 +15,9 @@ node_cpu_seconds_total{cpu="0",mode="iowait"} 7
 node_cpu_seconds_total{cpu="0",mode="user"} USER
 node_cpu_seconds_total{cpu="0",mode="steal"} 2
 node_load1 3
+# TYPE node_disk_io_time_seconds_total counter
+node_disk_io_time_seconds_total{device="sda"} USER
+node_disk_io_time_seconds_total{device="zram0"} 0
 # TYPE node_time_seconds gauge
 node_time_seconds TIME
 `
@@ -30,6 +33,18 @@ func machineAt(t *testing.T, idle, user, at string) Snapshot {
 		t.Fatalf("kept %q, %v", kept.Raw, err)
 	}
 	return kept
+}
+
+func TestBusiestDisk(t *testing.T) {
+	first, last := machineAt(t, "100", "50", "1.7e9"), machineAt(t, "102", "58", "1.70000001e9")
+	if got := BusiestDisk(first, last); got == nil || got.Device != "sda" || got.Busy < 0.79 || got.Busy > 0.81 {
+		t.Errorf("busiest disk %v, want sda for 8 of 10 seconds", got)
+	}
+	for name, got := range map[string]*record.Disk{"no page": BusiestDisk(Snapshot{}, last), "turned round": BusiestDisk(last, first)} {
+		if got != nil {
+			t.Errorf("%s gives %v, want not known", name, *got)
+		}
+	}
 }
 
 func TestOthersIsWhatTheNodesDidNotUse(t *testing.T) {

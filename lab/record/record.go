@@ -67,6 +67,7 @@ type Run struct {
 	Client        string       `json:"client"`
 	Monitoring    []Program    `json:"monitoring"`
 	HostLoad      *float64     `json:"host_load"`       // CPUs used by anything but the run's nodes, on average from before the load to the window's end
+	Disk          *Disk        `json:"busiest_disk"`    // of the machine, from before the load to the window's end; null = not known
 	LimitsInForce bool         `json:"limits_in_force"` // every node's limits were read back and are as the profile says
 	Overcommitted bool         `json:"overcommitted"`   // fewer CPUs than the profile's hosts together
 
@@ -235,6 +236,12 @@ type Latencies struct {
 type Ranges struct {
 	Asked int `json:"asked"`
 	Read  int `json:"read"`
+}
+
+// Disk is a disk of the machine that programs run on.
+type Disk struct {
+	Device string  `json:"device"`
+	Busy   float64 `json:"busy"` // share of the time in which it had requests under way, 0 to 1
 }
 
 // File is one raw fact on disk.

@@ -170,6 +170,9 @@ func (d derive) nodes() {
 	first, _ := d.page("machine-before.prom")
 	end, _ := d.page("machine-window-end.prom")
 	d.same("host_load", d.run.HostLoad, observe.Others(first, end, d.run.Nodes))
+	if d.run.Disk != nil { // older records have none
+		d.same("busiest_disk", d.run.Disk, observe.BusiestDisk(first, end))
+	}
 }
 
 func less[T int64 | float64](first, last *T) *T {
