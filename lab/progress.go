@@ -92,10 +92,11 @@ func (r *round) usedUp() (full []string) {
 			full = append(full, fmt.Sprintf("queue (%.0f of %d)", size, capacity))
 		}
 	}
-	// Little's law: the time that writes took together in a second is how many were in flight.
+	// Little's law: the time that writes took together in a second is how many were in flight. It is
+	// counted when a write ends, so that in one second it may be more than there can be.
 	if _, inFlight, ok := r.sampler.Latest(collector, "write_latency_sum"); ok {
 		if writers := r.run.Writers(); writers != nil && inFlight >= writersBusy*float64(*writers) {
-			full = append(full, fmt.Sprintf("writes in flight (%.1f of %d)", inFlight, *writers))
+			full = append(full, fmt.Sprintf("writes in flight (%.1f of %d)", min(inFlight, float64(*writers)), *writers))
 		}
 	}
 	for _, n := range r.nodes() {
