@@ -2,12 +2,13 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"jaegerlab/lab/internal/need"
@@ -32,27 +33,30 @@ func TestIntegrationDiskBusy(t *testing.T) {
 	}
 }
 
-// keepBusy has writes under way at the folder's disk until ctx ends, each of which waits for it.
+// keepBusy has large writes under way at the folder's disk until ctx ends, past the page cache, which
+// would hand them on with gaps between.
 func keepBusy(ctx context.Context, folder string) error {
-	var writers sync.WaitGroup
-	failed := make(chan error, 4)
-	for n := range cap(failed) {
-		file, err := os.OpenFile(filepath.Join(folder, string(rune('a'+n))), os.O_CREATE|os.O_WRONLY|unix.O_DSYNC, 0o600)
+	const writerCount, blockBytes, fileBytes = 8, 4 << 20, 64 << 20
+	block, err := unix.Mmap(-1, 0, blockBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE) // aligned, as O_DIRECT needs it
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Munmap(block) }()
+	var writers errgroup.Group
+	for n := range writerCount {
+		file, err := os.OpenFile(filepath.Join(folder, string(rune('a'+n))), os.O_CREATE|os.O_WRONLY|unix.O_DIRECT, 0o600)
 		if err != nil {
-			return err
+			return errors.Join(err, writers.Wait())
 		}
-		writers.Go(func() {
+		writers.Go(func() error {
 			defer file.Close()
-			block := make([]byte, 256<<10)
-			for at := int64(0); ctx.Err() == nil; at = (at + int64(len(block))) % (64 << 20) {
+			for at := int64(0); ctx.Err() == nil; at = (at + blockBytes) % fileBytes {
 				if _, err := file.WriteAt(block, at); err != nil {
-					failed <- err
-					return
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	writers.Wait()
-	close(failed)
-	return <-failed
+	return writers.Wait()
 }
