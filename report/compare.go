@@ -172,12 +172,32 @@ func change(old, new Saved, p pair, q Quantity, threshold, alpha float64) Change
 	}
 	c := Change{Decision: decide(sideOf(old.Record, p.old), sideOf(new.Record, p.new), q, alpha, treatment, limits)}
 	c.Winner = ""
-	c.Gate, c.Why = judgeChange(c.Decision, p, threshold)
+	c.Gate, c.Why = judgeChange(c.Decision, p, threshold, generatorBound(old, p.old)+generatorBound(new, p.new))
 	return c
 }
 
-// judgeChange decides in this order: what can't be compared, what was lost, what the rounds say.
-func judgeChange(d Decision, p pair, threshold float64) (Gate, string) {
+// generatorBound says that the load node held back half of an arm's rounds or more: what they stored is
+// its figure, not the store's.
+func generatorBound(saved Saved, a arm) string {
+	bound, why := 0, ""
+	for _, run := range a.measured() {
+		limit := LimitOf(saved.Record.Host, run, saved.Series[run.Folder])
+		if limit.Kind != LimitGenerator {
+			continue
+		}
+		if bound++; bound == 1 {
+			why = limit.Evidence[0]
+		}
+	}
+	if bound == 0 || 2*bound < len(a.measured()) {
+		return ""
+	}
+	return fmt.Sprintf("; %s: %s was generator-bound in %d of %d rounds: %s", saved.Record.ID, a.name, bound, len(a.measured()), why)
+}
+
+// judgeChange decides in this order: what can't be compared, what was lost, what the generator hid, what
+// the rounds say.
+func judgeChange(d Decision, p pair, threshold float64, hidden string) (Gate, string) {
 	if why := incomparable(d, p); why != "" {
 		return Undecided, why
 	}
@@ -190,6 +210,8 @@ func judgeChange(d Decision, p pair, threshold float64) (Gate, string) {
 		return Undecided, d.Quantity.Title + " is not known in every round"
 	case d.Quantity.Exact:
 		return judgeCount(d.Quantity, p)
+	case hidden != "":
+		return Undecided, "nothing follows for what is compared" + hidden
 	case x.Need > 0:
 		return Undecided, fmt.Sprintf("n=%s, and the test needs %d rounds of each (LAB_ROUNDS)", rounds(x), x.Need)
 	case x.Relative == nil:
@@ -197,18 +219,27 @@ func judgeChange(d Decision, p pair, threshold float64) (Gate, string) {
 	}
 	worse, worst := *x.Relative, x.Hi
 	if d.Quantity.Better == stat.Higher {
-		worse, worst = -*x.Relative, x.Lo
+		worse, worst = -*x.Relative, negative(x.Lo)
 	}
 	text := strings.TrimSuffix(d.found(), ".")
 	switch {
 	case x.Real() && worse > threshold:
 		return Regressed, text
-	case worst != nil && (d.Quantity.Better == stat.Higher && *worst < -threshold || d.Quantity.Better != stat.Higher &&
-		*worst > threshold):
+	case x.Real() && worse < 0: // for the better, whatever its size
+	case worst == nil:
+		return Undecided, text + "; rounds with nothing in them give no interval that could exclude a change for the worse"
+	case *worst > threshold:
 		return Undecided, text + fmt.Sprintf("; a change for the worse of more than %.1f %% is not excluded%s", 100*threshold,
 			neededFor(d, threshold))
 	}
 	return Unchanged, text
+}
+
+func negative(f *float64) *float64 {
+	if f == nil {
+		return nil
+	}
+	return new(-*f)
 }
 
 func neededFor(d Decision, threshold float64) string {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,15 @@ func every(s Saved, change func(*record.Run)) Saved {
 	return s
 }
 
+// emptied is the same with nothing stored in its first round.
+func emptied(s Saved) Saved {
+	return every(s, func(run *record.Run) {
+		if run.Round == 1 {
+			run.StoredInWindow, run.SavedInWindowCounter = ptr(int64(0)), ptr(int64(0))
+		}
+	})
+}
+
 func TestGate(t *testing.T) {
 	quiet := roundsOf(10_000, 10_050, 9_950, 10_020, 9_980)
 	noisy := roundsOf(10_000, 12_050, 8_950, 11_020, 7_980)
@@ -49,27 +59,33 @@ func TestGate(t *testing.T) {
 		gate      Gate
 		why       string
 	}{
-		"the same":                   {quiet, quiet, 0.05, "", Unchanged, "~"},
-		"better":                     {quiet, times(quiet, 1.2), 0.05, "", Unchanged, "+20.0 %"},
-		"worse beyond the threshold": {quiet, times(quiet, 0.9), 0.05, "", Regressed, "-10.0 %"},
-		"worse within the threshold": {quiet, times(quiet, 0.97), 0.05, "", Unchanged, "-3.0 %"},
-		"worse, the other threshold": {quiet, times(quiet, 0.97), 0.01, "", Regressed, "-3.0 %"},
-		"noise hides the threshold":  {noisy, times(noisy, 0.97), 0.05, "", Undecided, "rounds would find it"},
-		"noise hides no halving":     {noisy, times(noisy, 0.4), 0.05, "", Regressed, "-60.0 %"},
-		"too few rounds":             {roundsOf(100, 100, 100), roundsOf(50, 50, 50), 0.05, "", Undecided, "needs 4 rounds"},
-		"a new loss":                 {quiet, every(quiet, func(run *record.Run) { run.Ledger.Missing, run.Verdict = 1, record.Lossy }), 0.05, "", Regressed, "acked spans are missing"},
-		"the same loss":              {every(quiet, func(run *record.Run) { run.Ledger.Missing = 1 }), every(quiet, func(run *record.Run) { run.Ledger.Missing = 1 }), 0.05, "", Unchanged, ""},
-		"unknown verdict":            {quiet, every(quiet, func(run *record.Run) { run.Verdict = record.Unknown }), 0.05, "", Undecided, "is unknown"},
-		"limits not in force":        {quiet, every(quiet, func(run *record.Run) { run.LimitsInForce = false }), 0.05, "", Undecided, "limits in force"},
-		"a stand-in":                 {quiet, every(quiet, func(run *record.Run) { run.Engine.StandIn = true }), 0.05, "", Undecided, "stand-in"},
-		"another load":               {quiet, every(quiet, func(run *record.Run) { run.Load.DurationS = 10 }), 0.05, "", Undecided, "load is"},
-		"a quantity that is exact":   {quiet, every(quiet, func(run *record.Run) { run.Ledger.Refused = 3 }), 0.05, "refused", Regressed, "refused: 15 in 5 rounds"},
-		"a quantity that falls":      {quiet, every(quiet, func(run *record.Run) { run.DrainS = ptr(6.0) }), 0.05, "drain", Regressed, "+"},
-		"a quantity nobody has":      {quiet, quiet, 0.05, "per_gb", Undecided, "not known in every round"},
-		"one source in common only":  {quiet, every(quiet, func(run *record.Run) { run.StoredInWindow = nil }), 0.05, "", Unchanged, "counter"},
-		"no source in common":        {quiet, every(quiet, func(run *record.Run) { run.StoredInWindow, run.SavedInWindowCounter = nil, nil }), 0.05, "", Undecided, "not known"},
-		"a median of 0":              {times(quiet, 0), quiet, 0.05, "", Undecided, "median is 0"},
-		"another arm, one in each":   {quiet, every(quiet, func(run *record.Run) { run.Arm = "other" }), 0.05, "", Unchanged, ""},
+		"the same":                        {quiet, quiet, 0.05, "", Unchanged, "~"},
+		"better":                          {quiet, times(quiet, 1.2), 0.05, "", Unchanged, "+20.0 %"},
+		"worse beyond the threshold":      {quiet, times(quiet, 0.9), 0.05, "", Regressed, "-10.0 %"},
+		"worse within the threshold":      {quiet, times(quiet, 0.97), 0.05, "", Unchanged, "-3.0 %"},
+		"worse, the other threshold":      {quiet, times(quiet, 0.97), 0.01, "", Regressed, "-3.0 %"},
+		"noise hides the threshold":       {noisy, times(noisy, 0.97), 0.05, "", Undecided, "rounds would find it"},
+		"noise hides no halving":          {noisy, times(noisy, 0.4), 0.05, "", Regressed, "-60.0 %"},
+		"too few rounds":                  {roundsOf(100, 100, 100), roundsOf(50, 50, 50), 0.05, "", Undecided, "needs 4 rounds"},
+		"a new loss":                      {quiet, every(quiet, func(run *record.Run) { run.Ledger.Missing, run.Verdict = 1, record.Lossy }), 0.05, "", Regressed, "acked spans are missing"},
+		"the same loss":                   {every(quiet, func(run *record.Run) { run.Ledger.Missing = 1 }), every(quiet, func(run *record.Run) { run.Ledger.Missing = 1 }), 0.05, "", Unchanged, ""},
+		"unknown verdict":                 {quiet, every(quiet, func(run *record.Run) { run.Verdict = record.Unknown }), 0.05, "", Undecided, "is unknown"},
+		"limits not in force":             {quiet, every(quiet, func(run *record.Run) { run.LimitsInForce = false }), 0.05, "", Undecided, "limits in force"},
+		"a stand-in":                      {quiet, every(quiet, func(run *record.Run) { run.Engine.StandIn = true }), 0.05, "", Undecided, "stand-in"},
+		"another load":                    {quiet, every(quiet, func(run *record.Run) { run.Load.DurationS = 10 }), 0.05, "", Undecided, "load is"},
+		"a quantity that is exact":        {quiet, every(quiet, func(run *record.Run) { run.Ledger.Refused = 3 }), 0.05, "refused", Regressed, "refused: 15 in 5 rounds"},
+		"a quantity that falls":           {quiet, every(quiet, func(run *record.Run) { run.DrainS = ptr(6.0) }), 0.05, "drain", Regressed, "+"},
+		"a quantity nobody has":           {quiet, quiet, 0.05, "per_gb", Undecided, "not known in every round"},
+		"one source in common only":       {quiet, every(quiet, func(run *record.Run) { run.StoredInWindow = nil }), 0.05, "", Unchanged, "counter"},
+		"no source in common":             {quiet, every(quiet, func(run *record.Run) { run.StoredInWindow, run.SavedInWindowCounter = nil, nil }), 0.05, "", Undecided, "not known"},
+		"a median of 0":                   {times(quiet, 0), quiet, 0.05, "", Undecided, "median is 0"},
+		"an old round with nothing in it": {emptied(quiet), quiet, 0.05, "", Undecided, "nothing in them give no interval"},
+		"a generator that held the new result back": {quiet, every(quiet, func(run *record.Run) {
+			run.Nodes = []record.Node{{Name: "load", Host: spec.LoadHost, Asked: spec.Limits{CPUs: 1}, CPUSeconds: ptr(0.99 * run.WindowS)}}
+		}), 0.05, "", Undecided, "was generator-bound in 5 of 5 rounds: load used 0.99 of 1 CPUs"},
+		"larger requests": {quiet, every(quiet, func(run *record.Run) { run.Load.TracesPerRequest = 100 }), 0.05, "", Undecided,
+			"100 traces a request"},
+		"another arm, one in each": {quiet, every(quiet, func(run *record.Run) { run.Arm = "other" }), 0.05, "", Unchanged, ""},
 		"a run that did not end is no round": {quiet, every(quiet, func(run *record.Run) {
 			if run.Round > 2 {
 				run.Error = "killed"
@@ -151,4 +167,35 @@ func TestConfoundersAreListed(t *testing.T) {
 			t.Errorf("the notes lack %q:\n%s", want, notes)
 		}
 	}
+}
+
+// Whatever of a load may decide a figure makes another load of it.
+func TestEveryPartOfALoadCounts(t *testing.T) {
+	usual := loadText(spec.Default().Load)
+	if usual != loadText(defaultLoadOfOldRecords()) {
+		t.Errorf("a load whose record lacks the later settings reads %q, want %q", loadText(defaultLoadOfOldRecords()), usual)
+	}
+	fields := reflect.TypeFor[spec.Load]()
+	for i := range fields.NumField() {
+		load := spec.Default().Load
+		switch field := reflect.ValueOf(&load).Elem().Field(i); field.Kind() {
+		case reflect.Int:
+			field.SetInt(field.Int() + 7)
+		case reflect.String:
+			field.SetString("chain")
+		case reflect.Bool:
+			field.SetBool(true)
+		}
+		name := fields.Field(i).Name
+		if same := loadText(load) == usual; same != (name == "DrainS") { // how long one waits after the load is no part of it
+			t.Errorf("%s: taken for the same load: %v", name, same)
+		}
+	}
+}
+
+// defaultLoadOfOldRecords lacks what records of earlier labs lack.
+func defaultLoadOfOldRecords() spec.Load {
+	load := spec.Default().Load
+	load.TracesPerRequest, load.MaxRequestSpans, load.Operations, load.Shape = 0, 0, 0, ""
+	return load
 }

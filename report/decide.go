@@ -98,26 +98,26 @@ func (d *Decision) obstacles(old, new []side, limits map[string]Limit) {
 	}
 }
 
-// limits says what held an arm back, and forbids to rank what could not show itself.
+// limits says what held an arm back, and forbids to rank what could not show itself in half of its
+// rounds, whatever hid it in each.
 func (d *Decision) limits(name string, runs []record.Run, limits map[string]Limit) {
 	before := map[string]int{}
+	hidden := 0
 	for _, run := range runs {
-		limit, ok := limits[run.Folder]
-		if !ok {
-			continue
-		}
-		if d.hidesTreatment(limit) {
+		if limit, ok := limits[run.Folder]; ok && d.hidesTreatment(limit) {
 			before[string(limit.Kind)]++
+			hidden++
 		}
 	}
+	if hidden == 0 || 2*hidden < len(runs) {
+		return
+	}
+	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(before)) {
-		n := before[kind]
-		if 2*n >= len(runs) {
-			d.Obstacles = append(d.Obstacles, fmt.Sprintf("%s was held back by its %s in %d of %d rounds, before what is "+
-				"compared "+
-				"could show what it can do", name, kind, n, len(runs)))
-		}
+		kinds = append(kinds, fmt.Sprintf("%s in %d", kind, before[kind]))
 	}
+	d.Obstacles = append(d.Obstacles, fmt.Sprintf("%s was held back by its %s of %d rounds, before what is compared "+
+		"could show what it can do", name, strings.Join(kinds, " and "), len(runs)))
 }
 
 // hidesTreatment reports whether a limit stands before what is compared: the generator before a

@@ -74,13 +74,24 @@ func TestWhatForbidsAWinner(t *testing.T) {
 		"commit log": {each(func(run *record.Run) {
 			run.Engine.Settings = map[string]string{"commitlog_sync": "batch", "disk": "one"}
 		}), "commit-log sync (periodic, 10s against batch)"},
-		"not known":       {each(func(run *record.Run) { run.Engine.Settings = nil }), "commit-log sync (not known)"},
-		"collector":       {each(func(run *record.Run) { run.Collector.Program.Version = "2.20.0" }), "collector (jaeger 2.13.0 against jaeger 2.20.0)"},
-		"a setting":       {each(func(run *record.Run) { run.Collector.Settings = map[string]string{"queue": "5 spans"} }), "setting queue"},
-		"client":          {each(func(run *record.Run) { run.Client = "thrift-http" }), "client"},
-		"busy host":       {each(func(run *record.Run) { run.HostLoad = ptr(1.5) }), "CPUs that others used on the host (0.1 against 1.5)"},
-		"compactions":     {each(func(run *record.Run) { run.Backlog = ptr(40.0) }), "compactions pending"},
-		"generator":       {each(func(run *record.Run) { run.Nodes[2].CPUSeconds = ptr(59.0) }), "held back by its generator in 5 of 5 rounds"},
+		"not known": {each(func(run *record.Run) { run.Engine.Settings = nil }), "commit-log sync (not known)"},
+		"collector": {each(func(run *record.Run) { run.Collector.Program.Version = "2.20.0" }), "collector (jaeger 2.13.0 against jaeger 2.20.0)"},
+		"an argument": {each(func(run *record.Run) { run.Collector.Settings = map[string]string{"arg.2": "--num-workers=9"} }),
+			"setting arg.2"},
+		"connections": {each(func(run *record.Run) {
+			run.Collector.Settings = map[string]string{"config.extensions.store.connections_per_host": "9"}
+		}), "connections_per_host"},
+		"a setting":   {each(func(run *record.Run) { run.Collector.Settings = map[string]string{"queue": "5 spans"} }), "setting queue"},
+		"client":      {each(func(run *record.Run) { run.Client = "thrift-http" }), "client"},
+		"busy host":   {each(func(run *record.Run) { run.HostLoad = ptr(1.5) }), "CPUs that others used on the host (0.1 against 1.5)"},
+		"compactions": {each(func(run *record.Run) { run.Backlog = ptr(40.0) }), "compactions pending"},
+		"generator":   {each(func(run *record.Run) { run.Nodes[2].CPUSeconds = ptr(59.0) }), "held back by its generator in 5 of 5 rounds"},
+		"generator and collector in turn": {func(r *record.Record) {
+			for i := 1; i < 9; i += 2 { // four of five rounds of ScyllaDB, two for each reason
+				r.Runs[i].Nodes = slices.Clone(r.Runs[i].Nodes)
+				r.Runs[i].Nodes[1+i/2%2].CPUSeconds = ptr(59.0)
+			}
+		}, "held back by its collector CPU in 2 and generator in 2 of 5 rounds"},
 		"collector's CPU": {each(func(run *record.Run) { run.Nodes[1].CPUSeconds = ptr(59.0) }), "held back by its collector CPU"},
 		"noise": {func(r *record.Record) {
 			r.Runs[1].StoredInWindow, r.Runs[3].StoredInWindow = ptr(int64(20_000)), ptr(int64(21_000))

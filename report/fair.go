@@ -310,16 +310,41 @@ func serverSetting(run record.Run, name string) string {
 
 func programText(p record.Program) string { return strings.TrimSpace(p.Name + " " + p.Version) }
 
+// loadText spells everything of a load that decides what a store gets. What has its default is left
+// out where a record of an earlier lab may lack it.
 func loadText(l spec.Load) string {
-	rate := ""
+	text := fmt.Sprintf("%d workers", l.Concurrency)
 	if l.Rate != "" {
-		rate = " at " + l.Rate + " spans/s"
+		text += " at " + l.Rate + " spans/s"
 	}
-	return fmt.Sprintf("%d workers%s, 1+%d spans, %d tags, %d s after %d s, %d services, %d values, "+
-		"%d resource attributes, "+
-		"deadline %d s", l.Concurrency, rate, l.SpansCount, l.TagsCount, l.DurationS, l.WarmupS, l.Services, l.TagValues,
-		l.ResourceAttributes, l.RequestTimeoutS)
+	text += fmt.Sprintf(", 1+%d spans, %d tags, %d s after %d s, %d services, %d values, %d resource attributes, deadline %d s",
+		l.SpansCount, l.TagsCount, l.DurationS, l.WarmupS, l.Services, l.TagValues, l.ResourceAttributes, l.RequestTimeoutS)
+	for _, one := range []struct {
+		value, usual int
+		what         string
+	}{
+		{l.TracesPerRequest, 1, "traces a request"},
+		{l.MaxRequestSpans, usualRequestSpans, "spans a request at most"},
+		{l.Operations, 1, "operations"},
+		{l.TagLength, 0, "bytes a tag's value"},
+		{l.ErrorPercent, 0, "% errors"},
+		{l.Events, 0, "events"},
+	} {
+		if one.value != 0 && one.value != one.usual {
+			text += fmt.Sprintf(", %d %s", one.value, one.what)
+		}
+	}
+	if l.Shape != "" && l.Shape != "star" {
+		text += ", shape " + l.Shape
+	}
+	if l.Gzip {
+		text += ", gzip"
+	}
+	return text
 }
+
+// usualRequestSpans is LAB_MAX_REQUEST_SPANS where it is not set.
+const usualRequestSpans = 1000
 
 func hostText(h record.Host) string {
 	return fmt.Sprintf("%s/%s, %d x %s, %d MiB, kernel %s, Docker %s", h.OS, h.Arch, h.CPUs, h.CPUModel, h.MemoryBytes>>20,
@@ -333,8 +358,9 @@ func backlog(run record.Run) string {
 	return number(run.Backlog)
 }
 
-// personal matches settings that are every run's own: addresses, ports, folders, keyspaces.
-var personal = regexp.MustCompile(`(?i)(keyspace|servers|port$|endpoint|hosts?$|dir|_port|\.key|\.value|config$)`)
+// personal matches settings that are every run's own: addresses, ports, folders, keyspaces. A number of
+// connections_per_host is none of them.
+var personal = regexp.MustCompile(`(?i)(keyspace$|servers$|port$|endpoint$|(^|\.)hosts?$|directory_|\.directories\.)`)
 
 // settingsDiffer lists settings of the collector in which two runs differ. Those of the storage
 // count only between stores that take the same.
@@ -342,7 +368,7 @@ func settingsDiffer(old, new record.Run) (differs []Confounder) {
 	sameStore := old.Spec.Backend.Engine.Embedded() == new.Spec.Backend.Engine.Embedded()
 	skip := func(key, value string) bool {
 		switch {
-		case personal.MatchString(key), strings.HasPrefix(key, "arg."), strings.Contains(value, "${"):
+		case personal.MatchString(key), strings.Contains(value, "${"):
 			return true
 		case strings.Contains(key, ".receivers") && old.Client != new.Client:
 			return true
