@@ -29,7 +29,8 @@ func anyRate(t *rapid.T) spec.Rate {
 func TestScheduleIsTheIntegralOfTheRate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spans := rapid.IntRange(1, 2000).Draw(t, "spans")
-		s := newSchedule(anyRate(t), spans)
+		rate := anyRate(t)
+		s := newSchedule(rate, spans)
 		k := rapid.Uint64Max(1_000_000).Draw(t, "request")
 		at, next := s.due(k), s.due(k+1)
 		if at < 0 || next < at {
@@ -38,6 +39,9 @@ func TestScheduleIsTheIntegralOfTheRate(t *testing.T) {
 		want := float64(k+1) * float64(spans)
 		if got := s.offered(at); math.Abs(got-want) > 1e-3+want*1e-6 {
 			t.Fatalf("request %d is due at %v, when %.4f spans are offered, want %.4f", k, at, got, want)
+		}
+		if got := rate.Spans(at.Seconds()); math.Abs(got-want) > 1e-3+want*1e-6 { // what refuses a rate counts alike
+			t.Fatalf("at %v the rate has offered %.4f spans, want %.4f", at, got, want)
 		}
 		if next > at+time.Microsecond {
 			middle := at + (next-at)/2

@@ -67,3 +67,49 @@ func parseSegment(word string, last bool) (Segment, error) {
 	}
 	return Segment{}, fmt.Errorf("%q is not from:to:over_s with a time above 0", word)
 }
+
+// Spans is how many are offered in so many seconds from the start.
+func (r Rate) Spans(seconds float64) (spans float64) {
+	for i, segment := range r {
+		over := min(segment.OverS, seconds)
+		if i == len(r)-1 && segment.OverS == 0 {
+			over = seconds // a plain number holds on
+		}
+		if over <= 0 {
+			break
+		}
+		reached := segment.To
+		if over < segment.OverS {
+			reached = segment.From + (segment.To-segment.From)*over/segment.OverS
+		}
+		spans += (segment.From + reached) / 2 * over
+		seconds -= over
+	}
+	if len(r) > 0 && r[len(r)-1].OverS > 0 {
+		spans += r[len(r)-1].To * max(seconds, 0) // the last one's rate holds on
+	}
+	return spans
+}
+
+// checkRate refuses a rate of which the window would see nothing, or not every part.
+func (s Spec) checkRate(refuse refusal) error {
+	rate, err := ParseRate(s.Load.Rate)
+	if err != nil || rate == nil {
+		return err
+	}
+	window, startS := float64(s.Load.DurationS), 0.0
+	for i, segment := range rate {
+		if i > 0 && startS >= window {
+			refuse("RATE", s.Load.Rate, "its part %d begins after %g s, and the window ends after %g s; raise DURATION_S or leave it out",
+				i+1, startS, window)
+			return nil
+		}
+		startS += segment.OverS
+	}
+	request := (s.Load.SpansCount + 1) * max(s.Load.TracesPerRequest, 1)
+	if offered := rate.Spans(window); offered < float64(request) {
+		refuse("RATE", s.Load.Rate, "it offers %.1f spans in a window of %g s, and one request has %d: nothing would be sent; "+
+			"raise RATE or DURATION_S, or lower SPANS_COUNT or TRACES_PER_REQUEST", offered, window, request)
+	}
+	return nil
+}

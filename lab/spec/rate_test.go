@@ -32,6 +32,29 @@ func TestBadRatesAreRefused(t *testing.T) {
 	}
 }
 
+// A rate of which a window would see nothing, or not all, is refused before anything starts.
+func TestRatesThatDoNotFitTheWindow(t *testing.T) {
+	for _, test := range []struct {
+		environ []string
+		want    string // "" = accepted
+	}{
+		{[]string{"RATE=1", "DURATION_S=60"}, ""}, // five requests of 11 spans
+		{[]string{"RATE=2", "DURATION_S=5"}, "it offers 10.0 spans in a window of 5 s, and one request has 11"},
+		{[]string{"RATE=500", "DURATION_S=2", "TRACES_PER_REQUEST=100"}, "it offers 1000.0 spans in a window of 2 s, and one request has 1100"},
+		{[]string{"RATE=0:50000:30,50000", "DURATION_S=60"}, ""},
+		{[]string{"RATE=0:50000:30,50000", "DURATION_S=20"}, "its part 2 begins after 30 s, and the window ends after 20 s"},
+		{[]string{"RATE=0:50000:30", "DURATION_S=20"}, ""},
+		{[]string{"RATE=0:10:10", "DURATION_S=1"}, "it offers 0.5 spans"},
+		{[]string{"RATE=10:0:2", "DURATION_S=60"}, "it offers 10.0 spans"},
+		{[]string{"RATE=0:10:2", "DURATION_S=3"}, ""}, // 10 in the ramp, 10 after it
+	} {
+		_, err := FromEnv(test.environ)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v: %v, want %q", test.environ, err, test.want)
+		}
+	}
+}
+
 // A named content gives values; what the user sets wins; the original changes nothing.
 func TestNamedContents(t *testing.T) {
 	for _, name := range contentNames() {

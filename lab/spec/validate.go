@@ -24,7 +24,7 @@ func (s Spec) Validate() error {
 	s.checkRanges(refuse)
 	s.checkNames(refuse)
 	s.checkPairs(refuse)
-	if _, err := ParseRate(s.Load.Rate); err != nil {
+	if err := s.checkRate(refuse); err != nil {
 		problems = append(problems, err)
 	}
 	problems = append(problems, s.targetProblems()...)
