@@ -47,8 +47,8 @@ func writesOf(run record.Run) writes {
 // predictedByTable is what a span costs in each table: one insert into traces, service_name_index and
 // service_operation_index each, two into duration_index, and one into tag_index for each of the
 // U distinct tags, U + 5 in all (internal/storage/v1/cassandra/spanstore/writer.go of Jaeger 1.76 and
-// 2.13). v1 adds the tag internal.span.format to what does not come as OTLP. nil where the client
-// adds tags that the lab does not choose, or the settings switch an index off.
+// 2.13). nil where the client adds tags that the lab does not choose, or the settings switch an index
+// off.
 func predictedByTable(run record.Run) map[string]float64 {
 	if run.Spec.Backend.Engine.Embedded() || run.Client == "jaeger-client" {
 		return nil
@@ -58,11 +58,31 @@ func predictedByTable(run record.Run) map[string]float64 {
 			return nil
 		}
 	}
-	tags := float64(run.Load.TagsCount + run.Load.ResourceAttributes)
-	if _, v1 := run.Collector.Settings["env.COLLECTOR_NUM_WORKERS"]; v1 && !strings.HasPrefix(run.Client, "otlp") {
+	tags := indexedTags(run)
+	return map[string]float64{"traces": 1, "service_name_index": 1, "service_operation_index": 1, "duration_index": 2, "tag_index": tags}
+}
+
+// indexedLength is from how many bytes on Jaeger does not index a tag's value.
+const indexedLength = 256
+
+// indexedTags are the distinct tags of a span that Jaeger indexes, on average: of the span, of its
+// process (resource) and of its logs (events). An error is error=true, and what comes as OTLP, or through
+// the receivers of v2, also has otel.status_code; v1 adds internal.span.format to what does not come as
+// OTLP.
+func indexedTags(run record.Run) float64 {
+	load := run.Load
+	_, v1 := run.Collector.Settings["env.COLLECTOR_NUM_WORKERS"]
+	asJaeger := v1 && !strings.HasPrefix(run.Client, "otlp")
+	tags := float64(load.ResourceAttributes + load.Events)
+	if load.TagLength < indexedLength {
+		tags += float64(load.TagsCount)
+	}
+	ofError := 2.0
+	if asJaeger {
+		ofError = 1
 		tags++
 	}
-	return map[string]float64{"traces": 1, "service_name_index": 1, "service_operation_index": 1, "duration_index": 2, "tag_index": tags}
+	return tags + ofError*float64(load.ErrorPercent)/100
 }
 
 // predictedStatements is what a span costs in all tables together; nil when it is not known.
