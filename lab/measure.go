@@ -29,8 +29,9 @@ const (
 // window holds what is read around the load.
 type window struct {
 	atFirst, atStart, atEnd, atLast observe.Snapshot        // the collector's metrics
-	machineFirst, machineEnd        observe.Snapshot        // the machine's CPUs, before the load and at the window's end
+	machineFirst, machineEnd        observe.Snapshot        // the machine's CPUs, at the window's start and end
 	usage                           map[string][]node.Usage // by node: before the load, at the window's end, after the drain
+	usageStart                      map[string]node.Usage   // by node: at the window's start; nil without a warm-up, or before its end
 	inForce                         map[string]*spec.Limits // by node: at the window's end
 	result                          load.Result
 	sampler                         *observe.Sampler
@@ -109,10 +110,17 @@ func (r *round) progressPoints(ctx context.Context) ([]observe.Point, error) {
 // readUsage reads every node's cgroup once more. What can't be read is empty, which the record
 // shows as null.
 func (r *round) readUsage(ctx context.Context) {
-	for _, n := range r.nodes() {
-		usage, _ := n.Read(ctx)
-		r.usage[n.Name()] = append(r.usage[n.Name()], usage)
+	for name, usage := range r.usageNow(ctx) {
+		r.usage[name] = append(r.usage[name], usage)
 	}
+}
+
+func (r *round) usageNow(ctx context.Context) map[string]node.Usage {
+	now := map[string]node.Usage{}
+	for _, n := range r.nodes() {
+		now[n.Name()], _ = n.Read(ctx)
+	}
+	return now
 }
 
 // readLimits reads back what holds while the load still does: later, what was measured may be under
@@ -139,13 +147,15 @@ func (r *round) readMachine(ctx context.Context) observe.Snapshot {
 	return machine
 }
 
-// follow shows progress, and reads the collector when the window begins (after a warm-up) and
-// ends: a rate is only true over the window it was read over.
+// follow shows progress, and reads collector, nodes and machine when the window begins (after a
+// warm-up) and ends: a rate is only true over the window it was read over.
 func (r *round) follow(ctx context.Context, p load.Progress, before string) string {
 	if p.State == load.InWindow && before == load.WarmingUp {
 		if s, err := observe.Scrape(ctx, r.Collector.MetricsAddr); err == nil {
 			r.atStart = s
 		}
+		r.usageStart = r.usageNow(ctx)
+		r.machineFirst = r.readMachine(ctx)
 	}
 	if p.State != load.InWindow && p.State != load.WarmingUp && (before == load.InWindow || before == load.Idle) {
 		if s, err := observe.Scrape(ctx, r.Collector.MetricsAddr); err == nil {
@@ -346,11 +356,11 @@ func (r *round) judge(read backend.ReadResult) {
 	r.Console.Say("%s: %s", r.arm.Name(), r.run.Verdict)
 }
 
-// recordNodes says for each node what was asked, what was in force and what it used. CPU and
-// memory are of the time from before the load to the window's end; peaks, kills and exits of the
-// whole run.
+// recordNodes says for each node what was asked, what was in force and what it used. CPU is of the
+// window, memory of its end; peaks, kills and exits are of the whole run.
 func (r *round) recordNodes(ctx context.Context) {
 	r.run.Nodes, r.run.LimitsInForce = nil, true
+	r.run.UsageOfWindow = r.usageStart != nil
 	if r.inForce == nil { // a run that was broken before its window's end
 		r.readLimits(ctx)
 	}
@@ -359,7 +369,11 @@ func (r *round) recordNodes(ctx context.Context) {
 		for len(reads) < 2 {
 			reads = append(reads, node.Usage{}) // an empty read: its figures are not known
 		}
-		one := observe.Usage(n, reads[0], reads[1], r.inForce[n.Name()])
+		first := reads[0]
+		if start, ok := r.usageStart[n.Name()]; ok {
+			first = start
+		}
+		one := observe.Usage(n, first, reads[1], r.inForce[n.Name()])
 		last := observe.Usage(n, reads[0], reads[len(reads)-1], nil)
 		one.MemoryPeakBytes, one.OOMKills = last.MemoryPeakBytes, last.OOMKills
 		if one.Log != "" {
@@ -387,6 +401,9 @@ func (r *round) saveRaw() error {
 		if s.Raw != nil {
 			problems = append(problems, record.WriteFile(filepath.Join(r.folder.Dir, name), s.Raw), r.sum(name))
 		}
+	}
+	if r.usageStart != nil {
+		problems = append(problems, r.saveJSON("usage-window-start.json", r.usageStart))
 	}
 	return errors.Join(append(problems, r.saveJSON("usage.json", r.usage))...)
 }

@@ -41,8 +41,7 @@ var (
 		How: "what was used up first, with the evidence in the footnote: the generator, the collector's CPU, queue or " +
 			"writes in flight, a database node's CPU or quota, the machine, memory, or the store's write latency."}
 	colStoreCPU = Column{Title: "database CPU", Unit: "s",
-		How: "CPU seconds of the database's nodes from before the load " +
-			"to the window's end; of an embedded store, of the collector it runs in."}
+		How: "CPU seconds of the database's nodes in the window; of an embedded store, of the collector it runs in."}
 	colPerCPU = Column{Title: "per CPU-second", Unit: "spans",
 		How: "the compared figure for each CPU second of the database."}
 	colPerGB = Column{Title: "per GB", Unit: "spans", How: "the compared figure for each 10^9 bytes of memory that the " +

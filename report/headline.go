@@ -69,7 +69,7 @@ func (b *builder) armsTable(r record.Record, all []arm, s source) {
 	for _, a := range all {
 		f := figures{b: b, runs: a.measured()}
 		b.row(armName(a.asked()), b.engineCell(a),
-			f.show(storeCPU, 1, func(record.Run) string { return "no cgroup of a database node could be read" }),
+			f.show(storeCPU, 1, func(record.Run) string { return "no cgroup of a database node could be read, or only with the warm-up" }),
 			f.show(per["per_database_cpu"].Value, 1, func(record.Run) string {
 				return "the CPU of the database's nodes, or the compared figure, is not known"
 			}),

@@ -85,12 +85,11 @@ const (
 )
 
 // LimitOf names what held a run back: a pure function of what was recorded. Series may be nil.
-// Figures of CPU are of the time from before the load to the window's end.
 func LimitOf(host record.Host, run record.Run, series Series) Limit {
 	if run.WindowS <= 0 || len(run.Nodes) == 0 {
 		return Limit{Kind: LimitNotKnown, Evidence: []string{"the run has no usage of its nodes"}}
 	}
-	s := suspects{host: host, run: run, series: series, busyS: run.WindowS + float64(run.Load.WarmupS)}
+	s := suspects{host: host, run: run, series: series, busyS: usageS(run)}
 	s.memory()
 	s.pace()
 	s.nodes()
@@ -108,6 +107,15 @@ func LimitOf(host record.Host, run record.Run, series Series) Limit {
 		limit.Evidence = append(limit.Evidence, "also "+other.Text()+": "+strings.Join(other.Evidence, "; "))
 	}
 	return limit
+}
+
+// usageS is how long the nodes' figures of CPU are of, in seconds: of the window, in records of earlier
+// labs with the warm-up before it.
+func usageS(run record.Run) float64 {
+	if run.UsageOfWindow {
+		return run.WindowS
+	}
+	return run.WindowS + float64(run.Load.WarmupS)
 }
 
 // suspects collects limits, the most certain first, and what was looked at in vain.

@@ -85,6 +85,14 @@ func TestEveryLimitIsNamed(t *testing.T) {
 		"nothing": {func(*record.Run) {}, nil, eightCPUs, LimitNotFound, "", "load used 0.10 of 1 CPUs"},
 		"generator pinned": {func(run *record.Run) { nodeOf(run, "load").CPUSeconds = ptr(9.8) }, nil, eightCPUs, LimitGenerator, "",
 			"load used 0.98 of 1 CPUs"},
+		"generator pinned, after a warm-up": {func(run *record.Run) {
+			run.Load.WarmupS, run.UsageOfWindow = 10, true
+			nodeOf(run, "load").CPUSeconds = ptr(9.8)
+		}, nil, eightCPUs, LimitGenerator, "", "load used 0.98 of 1 CPUs"},
+		"generator pinned, CPU of warm-up and window together": {func(run *record.Run) {
+			run.Load.WarmupS = 10
+			nodeOf(run, "load").CPUSeconds = ptr(19.6)
+		}, nil, eightCPUs, LimitGenerator, "", "load used 0.98 of 1 CPUs"},
 		"generator without CPU when it wanted it": {func(run *record.Run) {
 			run.Sent.Pace = &record.Pace{Bound: record.GeneratorBound, Why: "its timers ran 30 ms late"}
 			nodeOf(run, "load").CPUSeconds = ptr(9.8)
@@ -187,9 +195,46 @@ func TestWriteAmplificationIsPredicted(t *testing.T) {
 	if got := predictedByTable(run)["tag_index"]; got != 13 {
 		t.Errorf("v1 from thrift: %v inserts into tag_index, want 13: a tag of its own", got)
 	}
+	run.Load.Events, run.Load.ErrorPercent = 3, 50
+	if got := predictedByTable(run)["tag_index"]; got != 16.5 {
+		t.Errorf("v1 from thrift, three events, half of the spans errors: %v, want 16.5", got)
+	}
+	run.Client = "otlp-http"
+	if got := predictedByTable(run)["tag_index"]; got != 16 {
+		t.Errorf("the same over OTLP: %v, want 16: an error has two tags", got)
+	}
+	run.Load.TagLength = 256
+	if got := predictedByTable(run)["tag_index"]; got != 6 {
+		t.Errorf("values of 256 bytes: %v, want 6: Jaeger indexes shorter ones", got)
+	}
 	run.Client = "jaeger-client"
 	if got := predictedStatements(run); got != nil {
 		t.Errorf("a client with tags of its own: %v", *got)
+	}
+}
+
+// Spans of the window are divided by CPU seconds of the window: what a warm-up used has no part in them.
+func TestAWarmUpHasNoPartInSpansPerCPUSecond(t *testing.T) {
+	run := idleRun()
+	run.StoredInWindow = ptr(int64(4200))
+	perCPU := func(run record.Run) *float64 {
+		for _, q := range Quantities(byWriteTime) {
+			if q.Name == "per_database_cpu" {
+				return q.Value(run)
+			}
+		}
+		return nil
+	}
+	if got := perCPU(run); got == nil || *got != 1000 {
+		t.Errorf("4,200 spans in 4.2 CPU seconds: %v", got)
+	}
+	run.Load.WarmupS = 10
+	if got := perCPU(run); got != nil {
+		t.Errorf("an older record has the warm-up's CPU seconds too: %v, want not known", *got)
+	}
+	run.UsageOfWindow = true
+	if got := perCPU(run); got == nil || *got != 1000 {
+		t.Errorf("after a warm-up: %v", got)
 	}
 }
 

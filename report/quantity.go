@@ -129,14 +129,23 @@ func sumCPU(nodes []record.Node) *float64 {
 	return &sum
 }
 
-func storeCPU(run record.Run) *float64 { return sumCPU(storeNodes(run)) }
+// windowCPU adds up CPU seconds of the window, which is what spans of the window are divided by; nil when
+// the warm-up's are among them.
+func windowCPU(run record.Run, nodes []record.Node) *float64 {
+	if usageS(run) > run.WindowS {
+		return nil
+	}
+	return sumCPU(nodes)
+}
+
+func storeCPU(run record.Run) *float64 { return windowCPU(run, storeNodes(run)) }
 
 func pathCPU(run record.Run) *float64 {
 	nodes := nodesOn(run, spec.CollectorHost)
 	if !run.Spec.Backend.Engine.Embedded() {
 		nodes = append(nodes, databaseNodes(run)...)
 	}
-	return sumCPU(nodes)
+	return windowCPU(run, nodes)
 }
 
 // storeGB is the memory that the store's nodes may use, in 10^9 bytes; nil where nothing limits it.

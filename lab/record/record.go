@@ -100,14 +100,19 @@ type Run struct {
 
 	Counters []Counter `json:"counters"`
 	Nodes    []Node    `json:"resources"`
-	Series   string    `json:"series,omitempty"`    // file of the per-second series
-	Backlog  *float64  `json:"compactions_pending"` // of all database nodes, after the drain; null where no node says
-	Verdict  Verdict   `json:"verdict"`
-	Reasons  []string  `json:"reasons,omitempty"` // why the verdict is what it is
-	Warnings []string  `json:"warnings,omitempty"`
-	Unfit    string    `json:"unfit,omitempty"` // why this run must not judge its store, whatever its verdict
-	Error    string    `json:"error,omitempty"` // the run did not end: what failed
-	Files    []File    `json:"files"`           // raw facts with checksums
+
+	// UsageOfWindow says that the nodes' CPU figures leave the warm-up out. Without a warm-up they are of
+	// the window anyway; records of earlier labs have both together.
+	UsageOfWindow bool `json:"usage_of_window,omitempty"`
+
+	Series   string   `json:"series,omitempty"`    // file of the per-second series
+	Backlog  *float64 `json:"compactions_pending"` // of all database nodes, after the drain; null where no node says
+	Verdict  Verdict  `json:"verdict"`
+	Reasons  []string `json:"reasons,omitempty"` // why the verdict is what it is
+	Warnings []string `json:"warnings,omitempty"`
+	Unfit    string   `json:"unfit,omitempty"` // why this run must not judge its store, whatever its verdict
+	Error    string   `json:"error,omitempty"` // the run did not end: what failed
+	Files    []File   `json:"files"`           // raw facts with checksums
 }
 
 // Verdict of a run: whole (nothing acked is missing, nothing foreign), lossy, or unknown.

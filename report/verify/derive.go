@@ -141,7 +141,8 @@ func (d derive) counters() {
 	d.same("saved_in_window_source", d.run.SavedInWindowSource, source)
 }
 
-// nodes reads the cgroups again: first, window's end, after the drain.
+// nodes reads the cgroups again: before the load, at the window's start where a warm-up came before it,
+// at its end, after the drain.
 func (d derive) nodes() {
 	if len(d.run.Nodes) == 0 {
 		return
@@ -150,6 +151,9 @@ func (d derive) nodes() {
 	if !d.read("usage.json", &usage) {
 		return
 	}
+	start := map[string]node.Usage{}
+	ofWindow := d.listed("usage-window-start.json") && d.read("usage-window-start.json", &start)
+	d.same("usage_of_window", d.run.UsageOfWindow, ofWindow)
 	inForce := true
 	for _, n := range d.run.Nodes {
 		reads := usage[n.Name]
@@ -157,9 +161,13 @@ func (d derive) nodes() {
 			reads = []node.Usage{{}}
 		}
 		first, end, last := reads[0], reads[min(1, len(reads)-1)], reads[len(reads)-1]
+		began := first
+		if usage, ok := start[n.Name]; ok {
+			began = usage
+		}
 		path := "resources[" + n.Name + "]"
-		d.same(path+".cpu_s", n.CPUSeconds, less(first.CPUSeconds, end.CPUSeconds))
-		d.same(path+".throttled_s", n.ThrottledS, less(first.ThrottledS, end.ThrottledS))
+		d.same(path+".cpu_s", n.CPUSeconds, less(began.CPUSeconds, end.CPUSeconds))
+		d.same(path+".throttled_s", n.ThrottledS, less(began.ThrottledS, end.ThrottledS))
 		d.same(path+".memory_bytes", n.MemoryBytes, end.MemoryBytes)
 		d.same(path+".memory_peak_bytes", n.MemoryPeakBytes, last.MemoryPeakBytes)
 		d.same(path+".oom_kills", n.OOMKills, less(first.OOMKills, last.OOMKills))

@@ -77,6 +77,7 @@ func TestFiguresThatTheFactsDoNotGive(t *testing.T) {
 		"p99":              {func(run *record.Run) { run.Request.P99 /= 2 }, "p99_ms is"},
 		"send to store":    {func(run *record.Run) { run.SendToStore.P50 = 1 }, "send_to_store.p50_ms is 1"},
 		"a counter":        {func(run *record.Run) { *run.Counters[0].Value = 7 }, "counters[0].value is 7"},
+		"usage":            {func(run *record.Run) { run.UsageOfWindow = true }, "usage_of_window is true"},
 		"statements":       {func(run *record.Run) { *run.WriteStatementsPerSpan = 3 }, "write_statements_per_span is 3"},
 		"CPU":              {func(run *record.Run) { *run.Nodes[0].CPUSeconds = 0.001 }, "cpu_s is 0.001"},
 		"peak":             {func(run *record.Run) { *run.Nodes[0].MemoryPeakBytes = 1 }, "memory_peak_bytes is 1"},
