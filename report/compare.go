@@ -273,6 +273,11 @@ func incomparable(d Decision, p pair) string {
 				"; "))
 		}
 	}
+	for _, a := range []arm{p.old, p.new} {
+		if text := deaths(a.runs, a.name); text != "" {
+			return text + ": what is left to compare are the rounds that went well"
+		}
+	}
 	return ""
 }
 

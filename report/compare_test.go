@@ -49,6 +49,16 @@ func emptied(s Saved) Saved {
 	})
 }
 
+// withDeath has one more round, in which the collector died.
+func withDeath(s Saved) Saved {
+	s = every(s, func(*record.Run) {})
+	dead := s.Record.Runs[0]
+	dead.Round, dead.Error = 6, "collector died in mid-run"
+	dead.Nodes = []record.Node{{Name: "collector", Host: spec.CollectorHost, Exit: "SIGKILL"}}
+	s.Record.Runs = append(s.Record.Runs, dead)
+	return s
+}
+
 func TestGate(t *testing.T) {
 	quiet := roundsOf(10_000, 10_050, 9_950, 10_020, 9_980)
 	noisy := roundsOf(10_000, 12_050, 8_950, 11_020, 7_980)
@@ -83,6 +93,7 @@ func TestGate(t *testing.T) {
 		"a generator that held the new result back": {quiet, every(quiet, func(run *record.Run) {
 			run.Nodes = []record.Node{{Name: "load", Host: spec.LoadHost, Asked: spec.Limits{CPUs: 1}, CPUSeconds: ptr(0.99 * run.WindowS)}}
 		}), 0.05, "", Undecided, "was generator-bound in 5 of 5 rounds: load used 0.99 of 1 CPUs"},
+		"a collector that died in one of six rounds": {quiet, withDeath(quiet), 0.05, "", Undecided, "died in 1 of 6 rounds (collector in round 6: SIGKILL)"},
 		"larger requests": {quiet, every(quiet, func(run *record.Run) { run.Load.TracesPerRequest = 100 }), 0.05, "", Undecided,
 			"100 traces a request"},
 		"another arm, one in each": {quiet, every(quiet, func(run *record.Run) { run.Arm = "other" }), 0.05, "", Unchanged, ""},

@@ -91,11 +91,39 @@ func (d *Decision) obstacles(old, new []side, limits map[string]Limit) {
 				say("%s, round %d, does not judge its store: %s", name, run.Round, run.Unfit)
 			}
 		}
+		if text := deaths(sides[0].record.Runs, name); text != "" {
+			say("%s: what is compared are the rounds that went well", text)
+		}
 		d.limits(name, runs, limits)
 	}
 	if !d.Known {
 		say("%s is not known in every round", d.Quantity.Title)
 	}
+}
+
+// deaths names what of an arm died under its load, so that the rounds left to compare are those that
+// went well; "" = nothing. A run that was interrupted says nothing of its arm.
+func deaths(runs []record.Run, name string) string {
+	all, dead, first := 0, 0, ""
+	for _, run := range runs {
+		if run.Arm != name {
+			continue
+		}
+		all++
+		for _, n := range run.Nodes {
+			if measured(run) || n.Exit == "" || n.Host != spec.DatabaseHost && n.Host != spec.CollectorHost {
+				continue
+			}
+			if dead++; dead == 1 {
+				first = fmt.Sprintf("%s in round %d: %s", n.Name, run.Round, firstLine(n.Exit))
+			}
+			break
+		}
+	}
+	if dead == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s died in %d of %d rounds (%s)", name, dead, all, first)
 }
 
 // limits says what held an arm back, and forbids to rank what could not show itself in half of its
