@@ -25,11 +25,15 @@ func (c *comparison) resume(s spec.Spec, host record.Host, version string) error
 		return fmt.Errorf("resume %s: %w", c.Resume, err)
 	}
 	c.arms = s.Arms()
-	if len(c.arms) == len(r.Spec.Arms()) {
-		r.Spec.Rounds = s.Rounds
+	c.folder, c.record = folder, r
+	if text := c.addedRounds(s.Rounds); text != "" && !slices.Contains(r.Warnings, text) {
+		c.record.Warnings = append(c.record.Warnings, text)
 	}
-	r.Spec.Keep = s.Keep
-	c.folder, c.record, c.spec = folder, r, r.Spec
+	if len(c.arms) == len(r.Spec.Arms()) {
+		c.record.Spec.Rounds = s.Rounds
+	}
+	c.record.Spec.Keep = s.Keep
+	c.spec = c.record.Spec
 	c.spec.Rounds = s.Rounds
 	c.record.Complete, c.record.Incomplete = false, "still running or killed"
 	done := 0
@@ -38,6 +42,19 @@ func (c *comparison) resume(s spec.Spec, host record.Host, version string) error
 	}
 	c.Console.Say("resuming %s: %d runs are measured", folder.Dir, done)
 	return nil
+}
+
+// addedRounds says that arms get more rounds than were planned after some of them could be looked at: no
+// test knows why. "" = they get no more.
+func (c *comparison) addedRounds(rounds int) string {
+	planned := c.record.Spec.Rounds
+	seen := slices.ContainsFunc(c.record.Runs, func(run record.Run) bool { return run.Error == "" })
+	more := slices.ContainsFunc(c.arms, func(arm spec.Arm) bool { return c.measured(arm) < rounds })
+	if rounds <= planned || !seen || !more {
+		return ""
+	}
+	return fmt.Sprintf("rounds were added to the %d that were planned: if that was for what those showed, differences are "+
+		"found more often than p says", planned)
 }
 
 // sameComparison refuses to put rounds of different measurements into one record.

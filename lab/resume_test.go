@@ -91,3 +91,23 @@ func TestOnlyTheSameComparisonIsResumed(t *testing.T) {
 		}
 	}
 }
+
+// Rounds that were added after a look at the first ones are said: a test can't know of that.
+func TestAddedRoundsAreSaid(t *testing.T) {
+	planned := fourArms(2)
+	planned.record.Spec = planned.spec
+	for _, arm := range planned.arms {
+		planned.record.Runs = append(planned.record.Runs, record.Run{Arm: arm.Name(), Round: 1})
+	}
+	if text := planned.addedRounds(2); text != "" {
+		t.Errorf("an interrupted comparison that goes on as planned: %q", text)
+	}
+	if text := planned.addedRounds(5); !strings.Contains(text, "added to the 2 that were planned") {
+		t.Errorf("five rounds instead of two: %q", text)
+	}
+	fresh := fourArms(2)
+	fresh.record.Spec = fresh.spec
+	if text := fresh.addedRounds(5); text != "" {
+		t.Errorf("nothing was measured yet, and it says %q", text)
+	}
+}
