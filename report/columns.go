@@ -16,7 +16,7 @@ var (
 		How: "measured spans whose first row the collector wrote inside the window, read from the database by identity."}
 	colSavedInWindow = Column{Title: "saved in window", Unit: "spans, by the collector's counter",
 		How: "what the collector's own counter of saved spans gained inside the window; the only source for stores " +
-			"without write times."}
+			"without write times. It counts whatever is saved then: what the collector's queue still held of a warm-up is among it."}
 	colPerSecond = Column{Title: "per second", Unit: "spans/s",
 		How: "the column to its left divided by the measured length of the window: stored, not sent."}
 	colAcked = Column{Title: "acked", Unit: "spans",

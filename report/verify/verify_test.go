@@ -14,7 +14,12 @@ import (
 // saved and rendered again, so that it has a seal and its reports; change may alter the record.
 func saved(t *testing.T, change func(*record.Record)) string {
 	t.Helper()
-	r, err := record.Load("testdata/saved")
+	return savedFrom(t, "testdata/saved", change)
+}
+
+func savedFrom(t *testing.T, from string, change func(*record.Record)) string {
+	t.Helper()
+	r, err := record.Load(from)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +27,7 @@ func saved(t *testing.T, change func(*record.Record)) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(folder.Dir, os.DirFS("testdata/saved")); err != nil {
+	if err := os.CopyFS(folder.Dir, os.DirFS(from)); err != nil {
 		t.Fatal(err)
 	}
 	r.ID = folder.ID
@@ -92,6 +97,34 @@ func TestFiguresThatTheFactsDoNotGive(t *testing.T) {
 		"no checksum":      {func(run *record.Run) { run.Files = run.Files[1:] }, "in no list of checksums"},
 	} {
 		result := verified(t, saved(t, func(r *record.Record) { test.change(&r.Runs[0]) }))
+		if all := strings.Join(result.Problems, "\n"); !strings.Contains(all, test.want) {
+			t.Errorf("%s: %q, want %q", name, result.Problems, test.want)
+		}
+	}
+}
+
+// The same of a ramp after a warm-up (testdata/open: three seconds of load at a RATE on a Cassandra node
+// and on badger): pace, warm-up, and what is of the window alone.
+func TestAnOpenLoopAfterAWarmUp(t *testing.T) {
+	const open = "testdata/open"
+	if result := verified(t, savedFrom(t, open, nil)); !result.Whole() || result.Runs != 2 || result.Figures < 110 {
+		t.Errorf("%+v", result)
+	}
+	for name, test := range map[string]struct {
+		change func(*record.Run)
+		want   string
+	}{
+		"begun":             {func(run *record.Run) { run.Sent.Pace.BegunSpans++ }, "sent.pace.begun_spans is"},
+		"achieved":          {func(run *record.Run) { run.Sent.Pace.AchievedPerS = 5000 }, "sent.pace.achieved_spans_per_s is 5000"},
+		"service time":      {func(run *record.Run) { run.Sent.Pace.Service.P99 /= 2 }, "sent.pace.service.p99_ms is"},
+		"response time":     {func(run *record.Run) { run.Request = run.Sent.Pace.Service }, "latencies.request has"},
+		"warm-up's ledger":  {func(run *record.Run) { run.WarmupLedger.Stored-- }, "warmup_ledger.stored is"},
+		"CPU of the window": {func(run *record.Run) { run.UsageOfWindow = false }, "usage_of_window is false"},
+		"warm-up's CPU":     {func(run *record.Run) { *run.Nodes[0].CPUSeconds *= 1.5 }, "cpu_s is"},
+		"disk":              {func(run *record.Run) { run.Disk.Busy = 1 }, "busiest_disk.busy is 1"},
+		"each second":       {func(run *record.Run) { run.StoredEachS[0]++ }, "stored_each_s[0] is"},
+	} {
+		result := verified(t, savedFrom(t, open, func(r *record.Record) { test.change(&r.Runs[0]) }))
 		if all := strings.Join(result.Problems, "\n"); !strings.Contains(all, test.want) {
 			t.Errorf("%s: %q, want %q", name, result.Problems, test.want)
 		}
