@@ -45,7 +45,7 @@ var (
 	colPerCPU = Column{Title: "per CPU-second", Unit: "spans",
 		How: "the compared figure for each CPU second of the database."}
 	colPerGB = Column{Title: "per GB", Unit: "spans", How: "the compared figure for each 10^9 bytes of memory that the " +
-		"database's nodes may use together."}
+		"database's nodes may use together; of an embedded store, the collector that it runs in."}
 	colBase  = Column{Title: "against", Left: true, How: "the arm it is compared with: the first one."}
 	colDelta = Column{Title: "difference",
 		How: "of the medians, as a share of the other arm's; ~ is noise, ? has no share " +
@@ -60,9 +60,10 @@ var (
 	colRanking = Column{Title: "winner", Left: true,
 		How: "named only when the difference is more than noise, nothing but the " +
 			"treatment differs, and neither the generator nor what stands before the treatment was the limit."}
-	colQuantity = Column{Title: "quantity", Left: true, How: "what is compared."}
-	colBetter   = Column{Title: "better", Left: true, How: "which way it is better."}
-	colThis     = Column{Title: "this arm",
+	colQuantity = Column{Title: "quantity", Left: true, How: "what is compared. One was chosen before the run and decides; of " +
+		"the others one in twenty is called different by chance."}
+	colBetter = Column{Title: "better", Left: true, How: "which way it is better."}
+	colThis   = Column{Title: "this arm",
 		How: "median with interval or range; of exact counts the sum over the rounds; of " +
 			"percentiles the percentile of all rounds' requests together."}
 	colOther     = Column{Title: "other arm", How: "the same of the arm it is compared with."}
@@ -121,7 +122,7 @@ var (
 	colRetries = Column{Title: "retries", How: "further attempts."}
 	colLoadCPU = Column{Title: "load CPU", Unit: "s", How: "CPU seconds of the load node; near the window's " +
 		"length it was the bottleneck itself."}
-	colRequestP50 = Column{Title: "request p50", Unit: "ms", How: "median from send to answer, of answered requests."}
+	colRequestP50 = Column{Title: "request p50", Unit: "ms", How: "median from send, or with a RATE from when it was due, to answer, of answered requests."}
 	colRequestP99 = Column{Title: "request p99", Unit: "ms", How: "the time that 99 of 100 answered requests were " +
 		"answered within."}
 	colWindow     = Column{Title: "window", Unit: "s", How: "measured length of the load that counts."}

@@ -33,6 +33,7 @@ func compareDocument(old, new record.Record, c Compared, pairs []pair, s source,
 		}
 	}
 	confounders(c, say)
+	say("Each result is one session on its machine: what changes from one session to the next is in no p.")
 	b := &builder{numbers: map[string]int{}}
 	b.changes(c, pairs)
 	b.begin("Every quantity compared", colArm, colQuantity, colBetter, colOther, colThis, colDelta, colInterval, colP,

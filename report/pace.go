@@ -64,6 +64,9 @@ func (b *builder) dueP99(run record.Run) Cell {
 	if p.OfferedSpans == nil || run.Request == nil {
 		return c
 	}
+	if run.Sent.QueueDropped != nil {
+		return b.unknown("the client's own queue makes the requests: when their spans were due is not known")
+	}
 	never, silent := *p.OfferedSpans-p.BegunSpans, run.Ledger.Unanswered
 	last := int64(run.Load.SpansCount+1) * int64(max(run.Load.TracesPerRequest, 1)) // may be due as the window ends
 	if float64(never-last+silent) <= withoutPlace*float64(*p.OfferedSpans) {

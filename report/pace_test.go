@@ -56,3 +56,16 @@ func TestWhatWasNeverSentIsNoQuickAnswer(t *testing.T) {
 		}
 	}
 }
+
+// What waited in a client's own queue is in no figure that begins with the request.
+func TestAClientsQueueHidesWhatWasDue(t *testing.T) {
+	saved, err := ReadSaved("verify/testdata/open")
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved.Record.Runs[0].Sent.QueueDropped = ptr(int64(0))
+	doc := Of(saved.Record)
+	if c := find(t, doc, "Pace", "cassandra:1", "response p99"); c.Text != notAvailable || !strings.Contains(noteOf(doc, c), "own queue") {
+		t.Errorf("%q (%s)", c.Text, noteOf(doc, c))
+	}
+}

@@ -48,14 +48,18 @@ func (l *ledger) spans(class record.Class) (n int) {
 
 func open(t *testing.T, client, addr string, timeout time.Duration) (protocol.Client, *ledger) {
 	t.Helper()
+	return openLoad(t, client, addr, timeout, spec.Load{SpansCount: children, TagsCount: 3, Services: 1, TagValues: 1})
+}
+
+func openLoad(t *testing.T, client, addr string, timeout time.Duration, load spec.Load) (protocol.Client, *ledger) {
+	t.Helper()
 	p, err := protocol.Get(client)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var l ledger
 	c, err := p.Open(addr, protocol.Config{
-		Numbering: trace.New(42, children), Load: spec.Load{SpansCount: children, TagsCount: 3, Services: 1, TagValues: 1},
-		Seed: 1, Worker: 2, Timeout: timeout, Report: l.report,
+		Numbering: trace.New(42, children), Load: load, Seed: 1, Worker: 2, Timeout: timeout, Report: l.report,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +79,26 @@ func start(t testing.TB, client string, s *sink.Sink) string {
 	}
 	t.Cleanup(s.Close)
 	return s.Addr()
+}
+
+// No client, not even one that makes its own batches, sends more spans together than LAB_MAX_REQUEST_SPANS.
+func TestRequestsHoldNoMoreSpansThanAsked(t *testing.T) {
+	const most = 3
+	for _, client := range protocol.Names() {
+		s := &sink.Sink{}
+		c, l := openLoad(t, client, start(t, client, s), 5*time.Second,
+			spec.Load{SpansCount: children, TagsCount: 3, Services: 1, TagValues: 1, MaxRequestSpans: most})
+		c.Send(t.Context(), protocol.Work{StartUS: 1000})
+		totals := c.Close(t.Context())
+		if want := int64((width + most - 1) / most); totals.Requests != want {
+			t.Errorf("%s: %d requests for %d spans, want %d", client, totals.Requests, width, want)
+		}
+		for _, o := range l.outcomes {
+			if o.Spans > most {
+				t.Errorf("%s: a request of %d spans", client, o.Spans)
+			}
+		}
+	}
 }
 
 // once sends one trace and returns its only outcome.

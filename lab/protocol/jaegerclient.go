@@ -64,10 +64,11 @@ func openReporter(name, addr string, config Config) (Client, error) {
 		return nil, err
 	}
 	size := len(encodeThriftBinary(content, 2, 1, 1).bytes)
+	most := min(jaegerClientBatch, max(MaxRequestBytes/size, 1), w.within(config).maxSpans)
 	giveUp, end := context.WithCancel(context.Background())
 	return &reporterClient{
 		config: config, content: content, url: tracesURL(addr), rounds: newRounds(), giveUp: giveUp, end: end,
-		batch: min(jaegerClientBatch, max(MaxRequestBytes/size, 1)), tracers: map[string]tracer{},
+		batch: most, tracers: map[string]tracer{},
 	}, nil
 }
 

@@ -234,7 +234,7 @@ type Latency struct {
 // Latencies are a run's distributions; nil where nothing was measured.
 type Latencies struct {
 	SendToStore *Latency `json:"send_to_store"` // spans sent once: write time - send time
-	Request     *Latency `json:"request"`       // answered requests: answer - send
+	Request     *Latency `json:"request"`       // answered requests: answer - send, in an open loop answer - due
 }
 
 // Ranges counts token ranges of the read-back.
