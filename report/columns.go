@@ -48,7 +48,7 @@ var (
 		"database's nodes may use together; of an embedded store, the collector that it runs in."}
 	colBase  = Column{Title: "against", Left: true, How: "the arm it is compared with: the first one."}
 	colDelta = Column{Title: "difference",
-		How: "of the medians, as a share of the other arm's; ~ is noise, ? has no share " +
+		How: "of the medians, of exact counts for each round, as a share of the other arm's; ~ is noise, ? has no share " +
 			"because the other is 0."}
 	colInterval = Column{Title: "interval",
 		How: "of the difference, from order statistics of all pairs of rounds; it holds " +

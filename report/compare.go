@@ -302,7 +302,6 @@ func newLoss(p pair, threshold float64) string {
 func judgeCount(q Quantity, p pair) (Gate, string) {
 	before, _ := q.values(p.old.measured())
 	after, _ := q.values(p.new.measured())
-	mean := func(values []float64) float64 { return sum(values) / float64(len(values)) }
 	text := fmt.Sprintf("%s: %.0f in %d rounds, before %.0f in %d", q.Title, sum(after), len(after), sum(before),
 		len(before))
 	if mean(after) > mean(before) {

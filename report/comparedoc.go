@@ -87,8 +87,8 @@ func (b *builder) changes(c Compared, pairs []pair) {
 		after, _ := one.Quantity.values(pairs[i].new.measured())
 		if one.Quantity.Exact {
 			none := Cell{Text: "-"}
-			cells = append(cells, fixed(sum(before), 0), fixed(sum(after), 0), text(exactDelta(sum(before), sum(after))), none,
-				none, text("exact"))
+			cells = append(cells, fixed(sum(before), 0), fixed(sum(after), 0), text(exactDelta(mean(before), mean(after))), none,
+				none, text(exactRounds(before, after)))
 		} else {
 			cells = append(cells, medianCell(before, one.Quantity.digits), medianCell(after, one.Quantity.digits))
 			cells = append(cells, b.differenceCells(one.Difference, true)...)

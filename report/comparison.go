@@ -87,9 +87,8 @@ func (b *builder) quantity(base, a arm, q Quantity, alpha float64) {
 	}
 	if q.Exact {
 		none := Cell{Text: "-"}
-		b.row(append(cells, fixed(sum(before), 0), fixed(sum(after), 0), text(exactDelta(sum(before), sum(after))), none,
-			none,
-			text("exact"))...)
+		b.row(append(cells, fixed(sum(before), 0), fixed(sum(after), 0), text(exactDelta(mean(before), mean(after))), none,
+			none, text(exactRounds(before, after)))...)
 		return
 	}
 	d := stat.Compare(before, after, alpha)
@@ -102,6 +101,17 @@ func sum(values []float64) (total float64) {
 		total += v
 	}
 	return total
+}
+
+// mean is of at least one value. Sums of unequal numbers of rounds are only compared by it.
+func mean(values []float64) float64 { return sum(values) / float64(len(values)) }
+
+// exactRounds is the n of a count: of how many rounds each sum is, where that differs.
+func exactRounds(old, new []float64) string {
+	if len(old) == len(new) {
+		return "exact"
+	}
+	return fmt.Sprintf("exact, %d+%d", len(old), len(new))
 }
 
 func exactDelta(old, new float64) string {

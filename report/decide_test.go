@@ -148,3 +148,29 @@ func TestRivalsShareTheRisk(t *testing.T) {
 	}
 	wantNote(t, Of(r), "with 2 comparisons a difference is called at p of at most 0.025")
 }
+
+// An arm that was given more rounds has more losses in all: what is compared is a round's.
+func TestCountsOfUnequalRoundsAreComparedByRound(t *testing.T) {
+	r := fairRecord()
+	for i := range r.Runs {
+		r.Runs[i].Ledger.Refused = 10
+	}
+	more := r.Runs[1]
+	more.Round, more.Folder = 6, "scylla-6"
+	r.Runs = append(r.Runs, more)
+	for _, table := range Of(r).Tables {
+		if table.Title != "Every quantity compared" {
+			continue
+		}
+		for _, row := range table.Rows {
+			if row[1].Text != "refused (spans)" {
+				continue
+			}
+			if row[3].Text != "50" || row[4].Text != "60" || row[5].Text != "same" || row[8].Text != "exact, 5+6" {
+				t.Errorf("%v", row)
+			}
+			return
+		}
+	}
+	t.Error("refused spans are not compared")
+}
