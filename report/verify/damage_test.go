@@ -198,17 +198,17 @@ func forge(t *testing.T, dir string, run *record.Run) {
 
 // Every figure of a run is derived, or listed with the file it was taken from.
 func TestNothingIsTakenInSilence(t *testing.T) {
-	result := verified(t, saved(t, nil))
+	result := verified(t, savedFrom(t, "testdata/open", func(r *record.Record) { r.Runs[0].Unfit = "its driver did not recover" }))
 	listed := map[string][]string{}
 	for _, taken := range result.Taken {
 		listed[taken.File] = taken.Figures
 	}
-	for _, want := range []string{"window", "sent.bytes", "generated_per_worker"} {
+	for _, want := range []string{"window", "sent.bytes", "sent.pace.bound", "sent.pace.offered_spans", "generated_per_worker"} {
 		if !slices.Contains(listed[loadFile], want) {
 			t.Errorf("%s is not in %q", want, listed[loadFile])
 		}
 	}
-	for _, want := range []string{"drain_s", "read_back_s", "start_to_load_s", "resources[].in_force"} {
+	for _, want := range []string{"drain_s", "read_back_s", "start_to_load_s", "unfit", "resources[].in_force"} {
 		if !slices.Contains(listed[recordFile], want) {
 			t.Errorf("%s is not in %q", want, listed[recordFile])
 		}

@@ -21,10 +21,12 @@ const recordFile = "record.json"
 // described are the parts of a run that say what it was, not what was measured.
 var described = map[string]bool{
 	"arm_spec": true, "round": true, "collector": true, "engine": true, "numbering": true, "load": true,
-	"files": true, "resources[].asked": true,
+	"files": true, "resources[].asked": true, "resources[].host": true, "resources[].log": true, "resources[].name": true,
+	"arm": true, "client": true, "folder": true, "profile": true, "runtime": true, "series": true, "started": true,
+	"monitoring": true, "sent.retry_rule": true, "sent.pace.rate": true,
 }
 
-// taken finds the figures of a record that were not derived: all that no check has named. So a
+// taken finds the figures and words of a record that were not derived: all that no check has named. So a
 // figure that is new to the record is listed until something derives it.
 type taken struct {
 	again map[string]bool            // derived, by path
@@ -79,7 +81,7 @@ func (t *taken) left(path, file string, value any) (left map[string][]string, al
 		}
 	}
 	switch v := value.(type) {
-	case float64, bool:
+	case float64, bool, string:
 		left[file] = []string{path}
 	case map[string]any:
 		for key, value := range v {
