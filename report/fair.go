@@ -280,7 +280,8 @@ func consistency(run record.Run) string {
 	if run.Spec.Backend.Engine.Embedded() {
 		return "one copy"
 	}
-	for key, value := range run.Collector.Settings {
+	for _, key := range slices.Sorted(maps.Keys(run.Collector.Settings)) { // the same of several stores in every rendering
+		value := run.Collector.Settings[key]
 		if (strings.HasSuffix(key, ".query.consistency") || strings.HasSuffix(key, "CASSANDRA_CONSISTENCY")) && value != "" {
 			return value
 		}

@@ -220,13 +220,31 @@ func TestDropsAreMarked(t *testing.T) {
 	}
 }
 
+// A ratio of rows of which one lost spans on the way says so before it.
+func TestRatiosOfRowsWithDropsSaySo(t *testing.T) {
+	rows := []bench.Row{{Name: "jaeger-client-go/udp/batches=1"}, {Name: "lab/udp/batches=1"}}
+	for i := range rows {
+		rows[i].Add(batchesPerOp, 1)
+		rows[i].Add(createdPerOp, 100)
+		rows[i].Add(spansPerS, float64(10+90*i))
+		rows[i].Add(droppedPerOp, 0)
+	}
+	if text := strings.Join(conclusions(rows), "\n"); strings.Contains(text, "DROPPED") {
+		t.Errorf("nothing was dropped: %s", text)
+	}
+	rows[1].Add(droppedPerOp, 40)
+	if text := strings.Join(conclusions(rows), "\n"); !strings.Contains(text, "of lab/udp/batches=1 up to 40 of 100 did not arrive") {
+		t.Errorf("40 of 100 spans were dropped: %s", text)
+	}
+}
+
 func TestMeanErrorAndDeviation(t *testing.T) {
 	mean, sd := meanAndDeviation([]float64{2, 4, 4, 4, 5, 5, 7, 9})
 	if mean != 5 || math.Abs(sd-2.138) > 0.001 {
 		t.Errorf("mean %v, deviation %v", mean, sd)
 	}
-	if !math.IsNaN(studentT95(0)) || studentT95(4) != 2.776 || math.Abs(studentT95(30)-2.042) > 0.01 {
-		t.Errorf("t: %v %v %v", studentT95(0), studentT95(4), studentT95(30))
+	if !math.IsNaN(studentT95(0)) || studentT95(4) != 2.776 || math.Abs(studentT95(21)-2.0796) > 0.0005 {
+		t.Errorf("t: %v %v %v", studentT95(0), studentT95(4), studentT95(21))
 	}
 }
 

@@ -14,11 +14,7 @@ import (
 func columns() []bench.Column {
 	worst := func(title, unit, how string) bench.Column {
 		return bench.Column{Column: report.Column{Title: title, How: how}, Of: func(r bench.Row) (float64, bool) {
-			samples, most := r.Samples[unit], 0.0
-			for _, s := range samples {
-				most = max(most, s)
-			}
-			return most, len(samples) > 0
+			return worstOf(r, unit), len(r.Samples[unit]) > 0
 		}}
 	}
 	moment := func(title string, how string, of func(mean, sd float64, n int) float64) bench.Column {
@@ -65,6 +61,13 @@ func columns() []bench.Column {
 	}
 }
 
+func worstOf(r bench.Row, unit string) (most float64) {
+	for _, s := range r.Samples[unit] {
+		most = max(most, s)
+	}
+	return most
+}
+
 // meanAndDeviation of samples; the deviation of a sample (n - 1). What there are too few for is NaN.
 func meanAndDeviation(samples []float64) (mean, deviation float64) {
 	if len(samples) == 0 {
@@ -89,7 +92,8 @@ func studentT95(freedom int) float64 {
 	case freedom < len(table):
 		return table[freedom]
 	}
-	return 1.96 + 2.4/float64(freedom) // within 0.2 % from 21 on
+	f := float64(freedom)
+	return 1.95996 + 2.3723/f + 2.8225/(f*f) // Cornish and Fisher's expansion, within 0.02 % from 21 on
 }
 
 // conclusions are the figures that the experiment is about; the last three lines are for
@@ -124,6 +128,12 @@ func conclusions(rows []bench.Row) []string {
 	}
 	most := sizes[len(sizes)-1]
 	own, client := find("lab/udp", most), find("jaeger-client-go/udp", most)
+	for _, row := range []bench.Row{own, client} {
+		if dropped := worstOf(row, droppedPerOp); dropped > 0 {
+			lines = append(lines, fmt.Sprintf("DROPPED: ratios count spans that left; of %s up to %.0f of %.0f did not arrive",
+				row.Name, dropped, row.Median(createdPerOp)))
+		}
+	}
 	return append(lines,
 		"exporter allocation KB/op: "+strings.Join(allocated, ", ")+" batches (UDP/HTTP)",
 		fmt.Sprintf("exporter ratio to jaeger-client-go UDP: %.2f", bench.Ratio(own, client, spansPerS)),
