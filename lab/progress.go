@@ -73,7 +73,7 @@ func (r *round) line(p load.Progress) string {
 	text := fmt.Sprintf("%s%s, round %d: %s %.0f of %.0f s: %d generated, %d acked, ", &r.schedule, r.arm.Name(), r.run.Round,
 		p.State, min(p.ElapsedS, p.PlannedS), p.PlannedS, p.Generated, p.Acked)
 	if saved, _, ok := r.sampler.Latest(r.Collector.Node.Name(), "saved"); ok {
-		base, _, _ := r.atFirst.Saved()
+		base, _, _ := r.atStart.Saved() // of the window, as what was acked
 		text += fmt.Sprintf("%.0f stored, ", saved-float64(base))
 	}
 	text += fmt.Sprintf("%d refused, %d unanswered", p.Refused, p.Unanswered)

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,12 +120,15 @@ func TestLiveLineNamesWhatIsUsedUp(t *testing.T) {
 	}
 }
 
-// liveRound is a round under load whose collector had saved ten spans before.
+// liveRound is a round in its window, at whose start the collector had saved ten spans, six of a warm-up.
 func liveRound(t *testing.T, collector, sender node.Node) *round {
 	t.Helper()
-	first, err := observe.Parse([]byte("otelcol_exporter_queue_capacity 2000\njaeger_storage_inserts{table=\"traces\"} 10\n"), time.Now())
-	if err != nil {
-		t.Fatal(err)
+	saved := func(n int) observe.Snapshot {
+		page, err := observe.Parse(fmt.Appendf(nil, "otelcol_exporter_queue_capacity 2000\njaeger_storage_inserts{table=\"traces\"} %d\n", n), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return page
 	}
 	return &round{
 		comparison: &comparison{schedule: schedule{rounds: 1}},
@@ -135,6 +139,6 @@ func liveRound(t *testing.T, collector, sender node.Node) *round {
 			"config.exporters.jaeger_storage_exporter.queue.enabled":       "true",
 			"config.exporters.jaeger_storage_exporter.queue.num_consumers": "50",
 		}}},
-		window: window{atFirst: first},
+		window: window{atFirst: saved(4), atStart: saved(10)},
 	}
 }
