@@ -151,9 +151,7 @@ func (r *round) readMachine(ctx context.Context) observe.Snapshot {
 // warm-up) and ends: a rate is only true over the window it was read over.
 func (r *round) follow(ctx context.Context, p load.Progress, before string) string {
 	if p.State == load.InWindow && before == load.WarmingUp {
-		if s, err := observe.Scrape(ctx, r.Collector.MetricsAddr); err == nil {
-			r.atStart = s
-		}
+		r.atStart, _ = observe.Scrape(ctx, r.Collector.MetricsAddr) // empty: not known, and never the warm-up's start
 		r.usageStart = r.usageNow(ctx)
 		r.machineFirst = r.readMachine(ctx)
 	}
@@ -241,8 +239,13 @@ func (r *round) readCounters(ctx context.Context) {
 	r.run.Counters = counters
 	r.run.Warnings = append(r.run.Warnings, warnings...)
 	r.run.WriteStatementsPerSpan = observe.StatementsPerSpan(counters)
-	if r.atEnd.Raw == nil {
-		r.run.Warnings = append(r.run.Warnings, "the collector could not be read at the window's end: saved in window is not known")
+	r.savedInWindow()
+}
+
+// savedInWindow takes what the collector's counters gained between the window's two ends.
+func (r *round) savedInWindow() {
+	if r.atStart.Raw == nil || r.atEnd.Raw == nil {
+		r.run.Warnings = append(r.run.Warnings, "the collector could not be read at the window's start or end: saved in window is not known")
 		return
 	}
 	if saved, metric, ok := r.atEnd.SavedSince(r.atStart); ok {

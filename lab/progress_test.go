@@ -3,6 +3,8 @@ package lab
 import (
 	"context"
 	"fmt"
+	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,6 +120,32 @@ func TestLiveLineNamesWhatIsUsedUp(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A collector that can't be read as the window begins makes what it saved in the window unknown: read from
+// the warm-up's start, its spans would be among them.
+func TestWhatWasSavedInTheWindowNeedsItsStart(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		n := &busyNode{begin: time.Now(), program: node.Program{Name: "collector"}}
+		r := liveRound(t, n, n)
+		r.Collector.MetricsAddr = "nobody there"
+		r.Console = NewConsole(io.Discard, false)
+		r.atStart = r.atFirst
+		r.atEnd, r.atLast = r.atFirst, r.atFirst
+		var err error
+		if r.sampler, err = observe.StartSampler(t.Context(), observe.SamplerAsk{Dir: dir, Nodes: r.nodes()}); err != nil {
+			t.Fatal(err)
+		}
+		r.follow(t.Context(), load.Progress{State: load.InWindow}, load.WarmingUp)
+		r.savedInWindow()
+		if r.run.SavedInWindowCounter != nil || len(r.run.Warnings) != 1 || !strings.Contains(r.run.Warnings[0], "window's start") {
+			t.Errorf("saved in window %v, warnings %q", r.run.SavedInWindowCounter, r.run.Warnings)
+		}
+		if _, _, err := r.sampler.Close(time.Now()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // liveRound is a round in its window, at whose start the collector had saved ten spans, six of a warm-up.
