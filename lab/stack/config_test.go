@@ -126,6 +126,30 @@ func TestSettingsAreFlatAndHideSecrets(t *testing.T) {
 	}
 }
 
+func TestSettingsHideSecretsInArguments(t *testing.T) {
+	for arg, want := range map[string]string{
+		"--cassandra.password=p=q":                          "--cassandra.password=(not shown)",
+		"--set=extensions.jaeger_storage.x.auth.password=p": "--set=extensions.jaeger_storage.x.auth.password=(not shown)",
+		"--es.server-urls=https://me:p@db:9200,http://db2":  "--es.server-urls=https://me:(not shown)@db:9200,http://db2",
+		"--es.api-key=k":          "--es.api-key=(not shown)",
+		"--cassandra.servers=a,b": "--cassandra.servers=a,b",
+		"--set=receivers.otlp.protocols.grpc.endpoint=[::]:1": "--set=receivers.otlp.protocols.grpc.endpoint=[::]:1",
+	} {
+		if got := settings(nil, nil, []string{arg})["arg.1"]; got != want {
+			t.Errorf("%s: %s, want %s", arg, got, want)
+		}
+	}
+	apart := settings(map[string]any{"headers": map[string]any{"Authorization": "Bearer t"}}, []string{"URL=http://me:p@db/"},
+		[]string{"--cassandra.password", "p", "--verbose"})
+	want := map[string]string{
+		"config.headers.Authorization": "(not shown)", "env.URL": "http://me:(not shown)@db/",
+		"arg.1": "--cassandra.password", "arg.2": "(not shown)", "arg.3": "--verbose",
+	}
+	if diff := cmp.Diff(want, apart); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestPrometheusConfiguration(t *testing.T) {
 	config, err := prometheusConfig([]Target{
 		{Job: "node-exporter", Addr: "mon-exporter:9100"}, {Job: "collector", Addr: "c:8888"},
