@@ -30,7 +30,7 @@ type environment struct {
 	Replication int      `env:"LAB_REPLICATION" envDefault:"1" accept:"1 to 5, at most the node count" doc:"copies of each row"`
 	WarmupS     int      `env:"LAB_WARMUP_S" envDefault:"0" accept:"0 to 3600" doc:"load before the window that is not counted, in seconds"`
 	DrainS      int      `env:"LAB_DRAIN_S" envDefault:"300" accept:"5 to 7200" doc:"bound of the wait after load until nothing moves any more, in seconds"`
-	Rounds      int      `env:"LAB_ROUNDS" envDefault:"1" accept:"1 to 100" doc:"runs of every arm"`
+	Rounds      int      `env:"LAB_ROUNDS" envDefault:"1" accept:"1 to 200" doc:"runs of every arm"`
 	Seed        uint64   `env:"LAB_SEED" envDefault:"1" accept:"0 to 18446744073709551615" doc:"decides span content and the order of runs"`
 	Results     string   `env:"LAB_RESULTS" accept:"a folder; unset: results in the checkout" doc:"where records and reports go"`
 	Resume      string   `env:"LAB_RESUME" accept:"the folder of a saved comparison; unset: a new one" doc:"continue an interrupted comparison, or give it, or some of its arms, more rounds (LAB_ROUNDS)"`

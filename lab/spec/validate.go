@@ -49,7 +49,7 @@ func (s Spec) checkRanges(refuse refusal) {
 		{"LAB_WARMUP_S", s.Load.WarmupS, 0, 3_600},
 		{"LAB_DRAIN_S", s.Load.DrainS, 5, 7_200},
 		{"LAB_REPLICATION", s.Replication, leastCopies, 5},
-		{"LAB_ROUNDS", s.Rounds, 1, 100},
+		{"LAB_ROUNDS", s.Rounds, 1, 200},
 		{"LAB_SERVICES", s.Load.Services, 1, 4_000},
 		{"LAB_TAG_VALUES", s.Load.TagValues, 1, 1_000_000},
 		{"LAB_RESOURCE_ATTRIBUTES", s.Load.ResourceAttributes, 0, 100},

@@ -10,7 +10,7 @@ import (
 const Target = 0.9
 
 const (
-	mostRounds = 200  // twice what LAB_ROUNDS accepts; beyond, a plan is no plan
+	mostRounds = 200  // what LAB_ROUNDS accepts: a plan that nobody can run is no plan
 	draws      = 1000 // simulated comparisons for one answer
 	// margin is two standard errors of a share of Target in so many draws: the answer must be
 	// good, not look good.
