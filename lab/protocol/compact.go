@@ -48,8 +48,6 @@ type compactWriter struct {
 	outer  []int16 // the same of the structs around it
 }
 
-func (w *compactWriter) written() []byte { return w.bytes }
-
 func (w *compactWriter) field(kind byte, number int16) {
 	w.bytes = append(w.bytes, byte(number-w.number)<<4|kind)
 	w.number = number

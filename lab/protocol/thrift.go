@@ -35,7 +35,6 @@ type thriftWriter interface {
 	time(number int16) int               // room for microseconds since the epoch
 	text(number int16, value string) int //
 	flag(number int16, value bool)       //
-	written() []byte                     //
 }
 
 // binaryWriter appends thrift binary.
@@ -46,7 +45,6 @@ func (w *binaryWriter) field(kind byte, number int16) {
 	w.bytes = binary.BigEndian.AppendUint16(w.bytes, uint16(number))
 }
 
-func (w *binaryWriter) written() []byte    { return w.bytes }
 func (w *binaryWriter) begin(number int16) { w.field(thriftStruct, number) }
 func (w *binaryWriter) element()           {}
 func (w *binaryWriter) stop()              { w.bytes = append(w.bytes, thriftStop) }

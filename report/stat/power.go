@@ -136,13 +136,3 @@ func (noise Noise) Detectable(rounds int, alpha float64) (effect float64, ok boo
 	}
 	return math.Ceil(hi/step) * step, true
 }
-
-// Spread is the middle half of the noise as a share of the median: a single figure for people.
-func (noise Noise) Spread() float64 {
-	if len(noise) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(noise))
-	at := func(q float64) float64 { return sorted[int(math.Round(q*float64(len(sorted)-1)))] }
-	return at(0.75) - at(0.25)
-}

@@ -6,8 +6,6 @@ package need
 import (
 	"context"
 	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -47,51 +45,6 @@ func Docker(t testing.TB) {
 		t.Fatalf("%s=1, but no Docker daemon answers: %v", RequireDocker, err)
 	}
 	skip(t, "Docker", err.Error())
-}
-
-// Image needs Docker and an image on its daemon; with LAB_REQUIRE_DOCKER=1 a missing one fails.
-func Image(t testing.TB, image string) {
-	t.Helper()
-	Docker(t)
-	_, present, err := node.ImagePresent(context.Background(), image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if present {
-		return
-	}
-	if os.Getenv(RequireDocker) == "1" {
-		t.Fatalf("%s=1, but image %s is not on the daemon (make images)", RequireDocker, image)
-	}
-	skip(t, "image "+image, "not on the daemon (make images)")
-}
-
-// Java needs a Java runtime on the PATH or in JAVA_HOME, of this major version; "" takes any. It
-// returns the path of java.
-func Java(t testing.TB, major string) string {
-	t.Helper()
-	notShort(t)
-	candidates := []string{}
-	if home := os.Getenv("JAVA_HOME"); home != "" {
-		candidates = append(candidates, home+"/bin/java")
-	}
-	if path, err := exec.LookPath("java"); err == nil {
-		candidates = append(candidates, path)
-	}
-	seen := "none found"
-	for _, path := range candidates {
-		output, err := exec.Command(path, "-version").CombinedOutput()
-		if err != nil {
-			continue
-		}
-		line, _, _ := strings.Cut(string(output), "\n")
-		if major == "" || strings.Contains(line, `"`+major+`.`) || strings.Contains(line, `"`+major+`"`) {
-			return path
-		}
-		seen = line
-	}
-	skip(t, "Java "+major, seen)
-	return ""
 }
 
 // Built needs a program that make setup builds; find gives its path, or says what is missing.
