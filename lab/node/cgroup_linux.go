@@ -154,7 +154,7 @@ func newGroupV2(mount, path string, limits spec.Limits) (*cgroup, error) {
 // parentsV2 lists where the lab's groups may stand: the root, then the ancestors of its own group.
 func parentsV2(mount string) []string {
 	parents := []string{"/"}
-	_, own, err := cgroup1.ParseCgroupFileUnified("/proc/self/cgroup")
+	_, own, err := cgroups.ParseCgroupFileUnified("/proc/self/cgroup")
 	if err != nil {
 		return parents
 	}

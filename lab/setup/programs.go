@@ -18,10 +18,9 @@ type program struct {
 	first   string // how long a first build takes, for the progress line
 	command []string
 
-	public     string   // image that the project itself publishes, with its tag
-	local      string   // image that BuildImages makes, without the tag
-	recipe     string   // name of the recipe in compose/images
-	entrypoint []string // docker: replaces the image's
+	public string // image that the project itself publishes, with its tag
+	local  string // image that BuildImages makes, without the tag
+	recipe string // name of the recipe in compose/images
 }
 
 // CassandraVersion is the release whose jars are pinned in cassandra-jars.sum.
