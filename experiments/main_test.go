@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -95,12 +96,17 @@ func compare(t *testing.T, e experiment) {
 	}
 }
 
-// typedInRoot is the environment with the path of LAB_TARGET read as fromRoot says.
+// typedInRoot is the environment with the paths of LAB_TARGET and LAB_COLLECTOR read as fromRoot
+// says.
 func typedInRoot(environ []string) []string {
-	if path := os.Getenv("LAB_TARGET"); path != "" {
-		return append(environ, "LAB_TARGET="+fromRoot(path)) // the last one counts
+	collectors := strings.Split(os.Getenv("LAB_COLLECTOR"), ",")
+	for i, word := range collectors {
+		if word = strings.TrimSpace(word); spec.IsFile(word) {
+			collectors[i] = fromRoot(word)
+		}
 	}
-	return environ
+	return append(environ, "LAB_TARGET="+fromRoot(os.Getenv("LAB_TARGET")), // the last one counts
+		"LAB_COLLECTOR="+strings.Join(collectors, ","))
 }
 
 // fromRoot reads a path as users type it, in the checkout's root; go test runs in this package's folder.

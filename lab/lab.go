@@ -46,7 +46,11 @@ func Setup(ctx context.Context, s spec.Spec, say func(string, ...any)) error {
 	if err != nil {
 		return err
 	}
-	return orWithoutDocker(where, setup.Install(ctx, setup.NeedOf(s, where), say))
+	s, own, err := readCollectors(ctx, s)
+	if err != nil {
+		return err
+	}
+	return orWithoutDocker(where, setup.Install(ctx, own.need(s), say))
 }
 
 // orWithoutDocker adds the way out to what Docker lacks. The lab does not take it by itself: a
@@ -82,6 +86,7 @@ type comparison struct {
 	Options
 	spec    spec.Spec
 	catalog *setup.Catalog
+	own     ownCollectors
 	folder  *record.Folder
 	record  record.Record
 	unlock  func()
@@ -101,6 +106,9 @@ func prepare(ctx context.Context, asked spec.Spec, o Options) (*comparison, erro
 	o.Console.Say("%s", why)
 	s, left, err := asked.On(where, runtime.GOOS)
 	if err != nil {
+		return nil, err
+	}
+	if s, c.own, err = readCollectors(ctx, s); err != nil {
 		return nil, err
 	}
 	// Before waiting for another run or building anything: a plan that can't fit its time.
@@ -177,7 +185,7 @@ func (c *comparison) choose(s *spec.Spec, left []string) ([]record.LeftOut, erro
 	for _, b := range s.Backends {
 		one := *s
 		one.Backends = []spec.Backend{b}
-		missing := c.catalog.Missing(setup.NeedOf(one, s.Runtime).Programs...)
+		missing := c.catalog.Missing(c.own.need(one).Programs...)
 		if len(missing) == 0 {
 			kept = append(kept, b)
 			continue

@@ -102,7 +102,7 @@ func names(arms []spec.Arm) (all []string) {
 
 // measuredBy is a spec without its arms and what changes no figure.
 func measuredBy(s spec.Spec) spec.Spec {
-	s.Backends, s.Collectors, s.Clients = nil, nil, nil
+	s.Backends, s.Collectors, s.CollectorNames, s.Clients = nil, nil, nil, nil
 	s.Rounds, s.Results, s.Keep, s.Named = 0, "", false, false
 	return s
 }

@@ -161,7 +161,11 @@ func unknownNames(vars map[string]string) []error {
 		if !strings.HasPrefix(name, "LAB_") || slices.Contains(known, name) {
 			continue
 		}
-		problems = append(problems, problem(name, value, "no such setting; nearest known one is "+nearest(name, known)))
+		near := nearest(name, known)
+		if short := strings.TrimPrefix(name, "LAB_"); slices.Contains(known, short) {
+			near = short
+		}
+		problems = append(problems, problem(name, value, "no such setting; nearest known one is "+near))
 	}
 	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return problems

@@ -5,6 +5,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -73,13 +74,15 @@ type Spec struct {
 	// Copies runs every arm as so many arms, for the experiment that compares an arm with itself; 0 = 1.
 	Copies int `json:"copies,omitempty"`
 
-	Runtime     Runtime   `json:"runtime"`
-	Backends    []Backend `json:"backends"`
-	Named       bool      `json:"named"`      // the user named the backends: one that can't run is an error, not left out
-	Collectors  []string  `json:"collectors"` // v2, v2-stock, v1, or a path of a collector file
-	Clients     []string  `json:"clients"`    // otlp-grpc, thrift-http, jaeger-client
-	Profile     Profile   `json:"profile"`
-	Replication int       `json:"replication"` // copies of each row, at most the node count; 0 = a target's own affair
+	Runtime    Runtime   `json:"runtime"`
+	Backends   []Backend `json:"backends"`
+	Named      bool      `json:"named"`      // the user named the backends: one that can't run is an error, not left out
+	Collectors []string  `json:"collectors"` // v2, v2-stock, v1, or a path of a collector file
+	// CollectorNames is what tables call the collectors that files give, by path.
+	CollectorNames map[string]string `json:"collector_names,omitempty"`
+	Clients        []string          `json:"clients"` // otlp-grpc, thrift-http, jaeger-client
+	Profile        Profile           `json:"profile"`
+	Replication    int               `json:"replication"` // copies of each row, at most the node count; 0 = a target's own affair
 
 	Target        *Target `json:"target,omitempty"` // the user's own Jaeger and database; nil = the lab starts a stack
 	TargetConfirm string  `json:"-"`                // what the user said may be sent to it, "RATExSECONDS"
@@ -121,13 +124,15 @@ type Load struct {
 
 // Arm is one side of a comparison.
 type Arm struct {
-	Backend     Backend `json:"backend"`
-	Collector   string  `json:"collector"`
-	Client      string  `json:"client"`
-	Profile     Profile `json:"profile"`
-	Replication int     `json:"replication"`
-	Label       string  `json:"label,omitempty"`  // tells copies of one arm apart: "a", "b"
-	Target      string  `json:"target,omitempty"` // name of the user's own Jaeger and database; "" = the lab's
+	Backend   Backend `json:"backend"`
+	Collector string  `json:"collector"` // as Spec.Collectors has it
+	// CollectorName is what a collector file calls itself; "" = one of the lab's, or not read yet.
+	CollectorName string  `json:"collector_name,omitempty"`
+	Client        string  `json:"client"`
+	Profile       Profile `json:"profile"`
+	Replication   int     `json:"replication"`
+	Label         string  `json:"label,omitempty"`  // tells copies of one arm apart: "a", "b"
+	Target        string  `json:"target,omitempty"` // name of the user's own Jaeger and database; "" = the lab's
 }
 
 // What an experiment may declare as its treatment.
@@ -140,7 +145,7 @@ const (
 // Name spells the arm in full, as tables and folders show it: "cassandra:2 v2 otlp-grpc", or
 // "target:staging otlp-grpc", whose backend and collector are what they are.
 func (a Arm) Name() string {
-	name := strings.Join([]string{a.Backend.String(), a.Collector, a.Client}, " ")
+	name := strings.Join([]string{a.Backend.String(), cmp.Or(a.CollectorName, a.Collector), a.Client}, " ")
 	if a.Target != "" {
 		name = "target:" + a.Target + " " + a.Client
 	}
@@ -161,7 +166,10 @@ func (s Spec) Arms() []Arm {
 		}
 		for _, collector := range collectors {
 			for _, client := range s.Clients {
-				arm := Arm{Backend: b, Collector: collector, Client: client, Profile: s.Profile, Replication: s.Replication}
+				arm := Arm{
+					Backend: b, Collector: collector, CollectorName: s.CollectorNames[collector], Client: client,
+					Profile: s.Profile, Replication: s.Replication,
+				}
 				if s.Target != nil {
 					arm.Target = s.Target.Name
 				}

@@ -25,7 +25,7 @@ func TestDefaultsAreTheOriginalExperiment(t *testing.T) {
 func TestAllErrorsAtOnce(t *testing.T) {
 	_, err := FromEnv([]string{
 		"CONCURRENCY=ten", "SPANS_COUNT=-1", "DURATION_S=0", "TAGS_COUNT=99999999999999999999", "LAB_PROFILE=t3",
-		"LAB_BACKENDS=cassandra:6,mysql,badger:2", "LAB_COLECTOR=v2", "LAB_CLIENT=otlp-grcp", "LAB_KEEP=maybe",
+		"LAB_BACKENDS=cassandra:6,mysql,badger:2", "LAB_COLECTOR=v2", "LAB_RATE=3", "LAB_CLIENT=otlp-grcp", "LAB_KEEP=maybe",
 		"LAB_COLLECTOR=v3",
 	})
 	if err == nil {
@@ -41,6 +41,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 		`LAB_BACKENDS="mysql": accepted`,
 		`LAB_BACKENDS="badger:2": accepted`,
 		`LAB_COLECTOR="v2": no such setting; nearest known one is LAB_COLLECTOR`,
+		`LAB_RATE="3": no such setting; nearest known one is RATE`,
 		`LAB_CLIENT="otlp-grcp": accepted: a list of otlp-grpc`,
 		`LAB_KEEP="maybe": accepted: 1, 0, true, false`,
 		`LAB_COLLECTOR="v3": accepted: a list of v2, v2-stock, v1`,

@@ -80,7 +80,7 @@ func StartCollector(ctx context.Context, env Env, ask Ask) (*Collector, error) {
 	}
 	c.Record = record.Collector{
 		Name:     f.Name,
-		Program:  programRecord(programOf(f, ask.Arm.Backend.Engine), program.Binary),
+		Program:  programRecord(f.Program(ask.Arm.Backend.Engine), program.Binary),
 		Settings: settings(config, program.Env, program.Args),
 	}
 	if version := reportedVersion(ctx, c.MetricsAddr); version != "" {
@@ -89,7 +89,8 @@ func StartCollector(ctx context.Context, env Env, ask Ask) (*Collector, error) {
 	return c, nil
 }
 
-func programOf(f Flavour, e spec.Engine) string {
+// Program names the pinned program of a flavour, as package setup knows it.
+func (f Flavour) Program(e spec.Engine) string {
 	switch {
 	case f.Generation == V2:
 		return programV2
@@ -103,7 +104,7 @@ func programOf(f Flavour, e spec.Engine) string {
 // collectorProgram says what to start, and returns the configuration tree (nil for v1).
 func collectorProgram(env Env, f Flavour, ask Ask) (node.Program, map[string]any, error) {
 	embedded := ask.Arm.Backend.Engine.Embedded()
-	binary, err := collectorBinary(env, f, programOf(f, ask.Arm.Backend.Engine))
+	binary, err := collectorBinary(env, f, f.Program(ask.Arm.Backend.Engine))
 	if err != nil {
 		return node.Program{}, nil, err
 	}
@@ -158,18 +159,26 @@ func collectorBinary(env Env, f Flavour, program string) (node.Binary, error) {
 	if !f.Own() {
 		return env.Binary(program)
 	}
-	switch {
-	case env.Runtime.Name() == spec.Docker && f.Image != "":
+	if err := f.RunsIn(env.Runtime.Name()); err != nil {
+		return node.Binary{}, err
+	}
+	if env.Runtime.Name() == spec.Docker {
 		return node.Binary{Image: f.Image, Version: "not reported", Source: f.Image}, nil
-	case env.Runtime.Name() == spec.Process && f.Binary != "":
-		return node.Binary{Command: []string{f.Binary}, Version: "not reported", Source: f.Binary}, nil
-	case env.Runtime.Name() == spec.Docker:
-		return node.Binary{}, fmt.Errorf("collector file %s: image: missing: it names a binary only, which the docker "+
+	}
+	return node.Binary{Command: []string{f.Binary}, Version: "not reported", Source: f.Binary}, nil
+}
+
+// RunsIn says why a runtime can't run the own program of a collector file; nil = it can.
+func (f Flavour) RunsIn(runtime spec.Runtime) error {
+	switch {
+	case runtime == spec.Docker && f.Image == "" && f.Binary != "":
+		return fmt.Errorf("collector file %s: image: missing: it names a binary only, which the docker "+
 			"runtime can't run; add an image, or take LAB_RUNTIME=process", f.File)
-	default:
-		return node.Binary{}, fmt.Errorf("collector file %s: binary: missing: it names an image only, which the process "+
+	case runtime == spec.Process && f.Binary == "" && f.Image != "":
+		return fmt.Errorf("collector file %s: binary: missing: it names an image only, which the process "+
 			"runtime can't run; add a binary, or take LAB_RUNTIME=docker", f.File)
 	}
+	return nil
 }
 
 // healthPath is the port and path whose 200 says that the collector takes spans.
