@@ -40,25 +40,32 @@ type running struct {
 
 func (r *running) tail() string { return strings.TrimSpace(r.log.String()) }
 
-// contestants builds the peers and lists everyone in the order of the table.
-func contestants(ctx context.Context, o Options) (all []contestant, settings map[string]string, err error) {
-	tracegen, tracegenV, err := setup.Peer(ctx, setup.Tracegen, o.Say)
-	if err != nil {
-		return nil, nil, err
+// buildPeers builds the peers that have rows, and returns their paths and versions by name.
+func buildPeers(ctx context.Context, all []contestant, say setup.Say) (paths, versions map[string]string, err error) {
+	paths, versions = map[string]string{}, map[string]string{}
+	for _, peer := range []string{setup.Tracegen, setup.Telemetrygen} {
+		if !slices.ContainsFunc(all, func(c contestant) bool { return strings.HasPrefix(c.name, peer+"/") }) {
+			continue
+		}
+		if paths[peer], versions[peer], err = setup.Peer(ctx, peer, say); err != nil {
+			return nil, nil, err
+		}
 	}
-	telemetrygen, telemetrygenV, err := setup.Peer(ctx, setup.Telemetrygen, o.Say)
-	if err != nil {
-		return nil, nil, err
-	}
+	return paths, versions, nil
+}
+
+// contestants lists everyone in the order of the table; peers are the paths of the others' programs.
+func contestants(self string, peers map[string]string) (all []contestant) {
+	tracegen, telemetrygen := peers[setup.Tracegen], peers[setup.Telemetrygen]
 	for _, traces := range []int{1, 10, 100} {
-		all = append(all, labNode(o.Self, "otlp-grpc", traces))
+		all = append(all, labNode(self, "otlp-grpc", traces))
 	}
-	all = append(all, bare(o.Self, "otlp-grpc", 100, true), bare(o.Self, "otlp-grpc", 100, false))
+	all = append(all, bare(self, "otlp-grpc", 100, true), bare(self, "otlp-grpc", 100, false))
 	all = append(all, tracegenOver(tracegen, "otlp-grpc", 1, nil), tracegenOver(tracegen, "otlp-grpc", 4, largeBatches))
 	all = append(all, telemetrygenGRPC(telemetrygen, workers), telemetrygenGRPC(telemetrygen, 1))
-	all = append(all, labNode(o.Self, "otlp-http", 100))
+	all = append(all, labNode(self, "otlp-http", 100))
 	all = append(all, tracegenOver(tracegen, "otlp-http", 1, nil), tracegenOver(tracegen, "otlp-http", 4, largeBatches))
-	return all, map[string]string{"tracegen": tracegenV, "telemetrygen": telemetrygenV}, nil
+	return all
 }
 
 // Load is the work of one generator of the lab.

@@ -47,16 +47,16 @@ type Options struct {
 // Run measures all generators and writes a folder of results. The last lines that it prints are
 // the two ratios.
 func Run(ctx context.Context, o Options) error {
-	all, settings, err := contestants(ctx, o)
+	all, err := chosen(contestants(o.Self, nil), o.Only)
 	if err != nil {
 		return err
 	}
-	if o.Only != nil {
-		names := fmt.Sprint(names(all))
-		all = slices.DeleteFunc(all, func(c contestant) bool { return !o.Only.MatchString(c.name) })
-		if len(all) == 0 {
-			return fmt.Errorf("measure generators: no row matches --only %q; there are %s", o.Only, names)
-		}
+	paths, settings, err := buildPeers(ctx, all, o.Say)
+	if err != nil {
+		return err
+	}
+	if all, err = chosen(contestants(o.Self, paths), o.Only); err != nil {
+		return err
 	}
 	folder, err := record.Create(o.Results, "generators")
 	if err != nil {
@@ -93,6 +93,18 @@ func Run(ctx context.Context, o Options) error {
 
 // Document is the table of a saved record.
 func Document(r bench.Record) report.Document { return bench.Document(r, "Generators", columns()) }
+
+func chosen(all []contestant, only *regexp.Regexp) ([]contestant, error) {
+	if only == nil {
+		return all, nil
+	}
+	names := strings.Join(names(all), ", ")
+	all = slices.DeleteFunc(slices.Clone(all), func(c contestant) bool { return !only.MatchString(c.name) })
+	if len(all) == 0 {
+		return nil, fmt.Errorf("measure generators: no row matches --only=%q; there are %s", only, names)
+	}
+	return all, nil
+}
 
 func names(all []contestant) (names []string) {
 	for _, c := range all {

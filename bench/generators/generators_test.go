@@ -1,6 +1,7 @@
 package generators
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -30,5 +31,22 @@ func TestRatiosAreToTheFastestRow(t *testing.T) {
 	}
 	if lines = ratios([]bench.Row{row(labGRPC, 1)}); !strings.HasSuffix(lines[2], ": n/a") {
 		t.Errorf("without a peer: %q", lines)
+	}
+}
+
+// What --only matches nothing of is refused with the rows that there are, and a peer without a row
+// is not built.
+func TestOnlyChosenRowsAndTheirPeers(t *testing.T) {
+	all := contestants("jaegerlab", nil)
+	if _, err := chosen(all, regexp.MustCompile("nothing")); err == nil || !strings.Contains(err.Error(), labGRPC) {
+		t.Errorf("the error does not list the rows: %v", err)
+	}
+	own, err := chosen(all, regexp.MustCompile("^lab/"))
+	if err != nil || len(own) != 4 {
+		t.Fatalf("%d rows, %v", len(own), err)
+	}
+	paths, _, err := buildPeers(t.Context(), own, func(string, ...any) { t.Error("something is built") })
+	if err != nil || len(paths) != 0 {
+		t.Errorf("built %v, %v", paths, err)
 	}
 }

@@ -21,12 +21,12 @@ func doctorCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			table := tablewriter.NewTable(cmd.OutOrStdout(), tablewriter.WithRowAutoWrap(tw.WrapNormal), tablewriter.WithRowMaxWidth(36))
 			table.Header("check", "state", "have", "need", "remedy")
+			s, err := spec.FromEnv(os.Environ())
+			if err != nil {
+				return fmt.Errorf("what is set in the environment can't be run:\n%w", err)
+			}
 			checks := setup.Doctor(cmd.Context())
-			if os.Getenv("LAB_TARGET") != "" {
-				s, err := spec.FromEnv(os.Environ())
-				if err != nil {
-					return err
-				}
+			if s.Target != nil {
 				checks = append(checks, lab.TryTarget(cmd.Context(), s)...)
 			}
 			for _, check := range checks {
