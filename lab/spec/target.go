@@ -72,9 +72,9 @@ func ReadTarget(path string) (Target, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&t); err != nil {
-		return Target{}, fmt.Errorf("LAB_TARGET=%q: %w; accepted fields: name, collector {ingest, metrics, generation}, "+
-			"prometheus, "+
-			"cql {engine, hosts, keyspace, consistency, user, password_env, tls {ca, cert, key, server_name}}", path, err)
+		return Target{}, fmt.Errorf("LAB_TARGET=%q: %w; accepted fields: name, "+
+			"collector {ingest {CLIENT: HOST:PORT}, metrics, generation}, prometheus, "+
+			"cql {engine, hosts [HOST:PORT], keyspace, consistency, user, password_env, tls {ca, cert, key, server_name}}", path, err)
 	}
 	t.defaults(path)
 	if problems := t.problems(); len(problems) > 0 {
