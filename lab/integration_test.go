@@ -86,6 +86,7 @@ func open(t *testing.T, s Stack) *gocql.Session {
 	cluster := gocql.NewCluster(s.Cluster.Nodes()[0].Addr("cql"))
 	cluster.Keyspace = keyspace(s.Numbering.Run)
 	cluster.DisableInitialHostLookup, cluster.Timeout = true, 10*time.Second
+	cluster.Events.DisableTopologyEvents, cluster.Events.DisableNodeStatusEvents = true, true // one node, by the address that the lab knows
 	session, err := cluster.CreateSession()
 	if err != nil {
 		t.Fatalf("open a session of the test's own: %v", err)

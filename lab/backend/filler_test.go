@@ -14,12 +14,18 @@ import (
 	"jaegerlab/lab/trace"
 )
 
-// connect opens a session of the test's own to one node.
+// connect opens a session of the test's own to one node, and to nothing else: a late event about a
+// node's address inside a container network would have gocql drop the published one in mid-fill.
 func connect(t testing.TB, n node.Node) *gocql.Session {
 	t.Helper()
 	config := gocql.NewCluster(n.Addr("cql"))
 	config.ProtoVersion = 4
 	config.DisableInitialHostLookup = true
+	config.IgnorePeerAddr = true
+	config.Events.DisableTopologyEvents = true
+	config.Events.DisableNodeStatusEvents = true
+	config.Events.DisableSchemaEvents = true
+	config.ReconnectInterval = time.Second
 	config.Timeout = 30 * time.Second
 	config.ConnectTimeout = 10 * time.Second
 	config.Consistency = gocql.All
