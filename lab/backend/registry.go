@@ -18,6 +18,5 @@ func For(engine spec.Engine) (Backend, error) {
 	case spec.Null:
 		return null{}, nil
 	}
-	return nil, fmt.Errorf("find the backend of engine %q: there is none; LAB_BACKENDS takes cassandra:N, scylla:N, "+
-		"badger, memory and null", engine)
+	return nil, fmt.Errorf("find the backend of engine %q: there is none; known are %v", engine, spec.Engines)
 }

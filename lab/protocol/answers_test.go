@@ -69,12 +69,11 @@ func openLoad(t *testing.T, client, addr string, timeout time.Duration, load spe
 
 func start(t testing.TB, client string, s *sink.Sink) string {
 	t.Helper()
-	serve := map[string]func(*sink.Sink) error{
-		"otlp-grpc": sink.OTLP, "otlp-http": sink.OTLPHTTP, "thrift-udp": sink.UDP}[client]
-	if serve == nil {
-		serve = sink.HTTP
+	p, err := protocol.Get(client)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := serve(s); err != nil {
+	if err := s.Open(p.Port); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
@@ -341,6 +340,17 @@ func TestNamesAndRefusals(t *testing.T) {
 		p, err := protocol.Get(name)
 		if err != nil || p.Name != name || p.Port == "" || len(p.ReceiverV2) != 1 || p.RetryRule == "" {
 			t.Errorf("Get(%q): %+v, %v", name, p, err)
+		}
+	}
+}
+
+// A client that can't be asked for is none, and neither is a name without a client.
+func TestEveryClientCanBeAskedFor(t *testing.T) {
+	all := "a list of " + strings.Join(protocol.Names(), ", ")
+	for _, s := range spec.Settings() {
+		if s.Name == "LAB_CLIENT" && (s.Accepted != all || s.Default != protocol.Names()[0]) {
+			t.Errorf("LAB_CLIENT accepts %s, by default %s; protocols() of this package has %s, the default first: "+
+				"a client stands in both, the setting is in lab/spec/env.go", s.Accepted, s.Default, all)
 		}
 	}
 }

@@ -1,10 +1,6 @@
 package spec
 
-import (
-	"maps"
-	"slices"
-	"strings"
-)
+import "maps"
 
 // contents are named shapes of what spans contain: values for settings that the environment
 // leaves open. The original's is empty: the defaults are the original experiment.
@@ -19,13 +15,6 @@ var contents = map[string]map[string]string{
 	"heavy": {"SPANS_COUNT": "4", "TAGS_COUNT": "30", "LAB_TAG_LENGTH": "200", "LAB_TAG_VALUES": "100000", "LAB_EVENTS": "5"},
 }
 
-// contentNames lists the named shapes, the original first.
-func contentNames() []string {
-	names := slices.Sorted(maps.Keys(contents))
-	i := slices.Index(names, "original")
-	return append([]string{"original"}, slices.Delete(names, i, i+1)...)
-}
-
 // withContent lays what the environment names over the named content.
 func withContent(vars map[string]string) (map[string]string, []error) {
 	name, ok := vars["LAB_CONTENT"]
@@ -34,7 +23,7 @@ func withContent(vars map[string]string) (map[string]string, []error) {
 	}
 	values, ok := contents[name]
 	if !ok {
-		return vars, []error{problem("LAB_CONTENT", name, "accepted: "+strings.Join(contentNames(), ", "))}
+		return vars, []error{problem("LAB_CONTENT", name, "accepted: "+accepted("LAB_CONTENT"))}
 	}
 	all := maps.Clone(values)
 	maps.Copy(all, vars)

@@ -12,7 +12,8 @@ import (
 )
 
 // environment is every variable that decides a run, with its default, the accepted values and
-// one line of documentation; Settings and the README's table are made from these tags.
+// one line of documentation; Settings, the README's table and Validate's names and ranges are made
+// from these tags.
 type environment struct {
 	Concurrency int `env:"CONCURRENCY" envDefault:"10" accept:"1 to 10000" doc:"workers that generate traces back to back"`
 	SpansCount  int `env:"SPANS_COUNT" envDefault:"10" accept:"0 to 10000" doc:"child spans a trace; a trace has one root span more"`
@@ -214,17 +215,19 @@ func parseBackends(words []string) ([]Backend, []error) {
 // ParseBackend reads the spelling of LAB_BACKENDS: "cassandra:2", "scylla:3", "badger", "memory", "null".
 func ParseBackend(word string) (Backend, error) {
 	refuse := func() (Backend, error) {
-		return Backend{}, problem("LAB_BACKENDS", word, "accepted: scylla:N, cassandra:N (N 1 to 5), badger, memory, null")
+		return Backend{}, problem("LAB_BACKENDS", word, "accepted: "+strings.TrimPrefix(accepted("LAB_BACKENDS"), "a list of "))
 	}
 	name, count, counted := strings.Cut(word, ":")
 	b := Backend{Engine: Engine(name)}
 	switch {
+	case !slices.Contains(Engines, b.Engine):
+		return refuse()
 	case b.Engine.Embedded():
 		if counted {
 			return refuse()
 		}
 		return b, nil
-	case b.Engine != Cassandra && b.Engine != Scylla, len(count) != 1, count < "1", count > "5":
+	case len(count) != 1, count < "1", count > "5":
 		return refuse()
 	}
 	b.Nodes = int(count[0] - '0')

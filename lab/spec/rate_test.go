@@ -57,7 +57,7 @@ func TestRatesThatDoNotFitTheWindow(t *testing.T) {
 
 // A named content gives values; what the user sets wins; the original changes nothing.
 func TestNamedContents(t *testing.T) {
-	for _, name := range contentNames() {
+	for _, name := range acceptedWords("LAB_CONTENT") {
 		s, err := FromEnv([]string{"LAB_CONTENT=" + name, "LAB_SHAPE=chain"})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -65,6 +65,9 @@ func TestNamedContents(t *testing.T) {
 		if s.Load.Shape != "chain" {
 			t.Errorf("%s: the user's own LAB_SHAPE is lost: %+v", name, s.Load)
 		}
+	}
+	if named := acceptedWords("LAB_CONTENT"); len(named) != len(contents) {
+		t.Errorf("the setting names %v, but there are %d contents", named, len(contents))
 	}
 	s, err := FromEnv([]string{"LAB_CONTENT=original"})
 	if diff := cmp.Diff(Default(), s); err != nil || diff != "" {

@@ -45,6 +45,9 @@ const (
 // NoCollector is the collector of arms that have none.
 const NoCollector = "none"
 
+// Engines are all of them; package backend has a backend for each.
+var Engines = []Engine{Scylla, Cassandra, Badger, Memory, Null}
+
 // Embedded reports whether the engine has no nodes of its own: it lives inside the collector's
 // process, or stands in its place.
 func (e Engine) Embedded() bool { return e == Badger || e == Memory || e == Null }
@@ -80,7 +83,7 @@ type Spec struct {
 	Collectors []string  `json:"collectors"` // v2, v2-stock, v1, or a path of a collector file
 	// CollectorNames is what tables call the collectors that files give, by path.
 	CollectorNames map[string]string `json:"collector_names,omitempty"`
-	Clients        []string          `json:"clients"` // otlp-grpc, thrift-http, jaeger-client
+	Clients        []string          `json:"clients"` // as package protocol names them
 	Profile        Profile           `json:"profile"`
 	Replication    int               `json:"replication"` // copies of each row, at most the node count; 0 = a target's own affair
 

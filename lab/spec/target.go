@@ -124,7 +124,7 @@ func (t Target) problems() (problems []error) {
 		refuse("collector.ingest", "", "host:port for each client, such as otlp-grpc: 127.0.0.1:4317")
 	}
 	for _, client := range slices.Sorted(maps.Keys(t.Collector.Ingest)) {
-		if !slices.Contains(clients, client) {
+		if clients := acceptedWords("LAB_CLIENT"); !slices.Contains(clients, client) {
 			refuse("collector.ingest", client, "clients: "+strings.Join(clients, ", "))
 		}
 	}

@@ -8,12 +8,8 @@ import (
 	"strings"
 )
 
-// Names that exist.
-var (
-	clients    = []string{"otlp-grpc", "otlp-http", "thrift-http", "thrift-udp", "jaeger-client"}
-	collectors = []string{"v2", "v2-stock", "v1"}
-	shapes     = []string{"star", "chain", "tree"}
-)
+// collectors are the lab's own; LAB_COLLECTOR takes files beside them.
+var collectors = []string{"v2", "v2-stock", "v1"}
 
 // Validate checks ranges and combinations and returns every problem at once.
 func (s Spec) Validate() error {
@@ -34,44 +30,44 @@ func (s Spec) Validate() error {
 type refusal func(name string, value any, format string, args ...any)
 
 func (s Spec) checkRanges(refuse refusal) {
-	leastCopies := 1
-	if s.Target != nil {
-		leastCopies = 0 // not asked for: the target's keyspace says
-	}
 	for _, check := range []struct {
-		name              string
-		value, least, top int
+		name  string
+		value int
 	}{
-		{"CONCURRENCY", s.Load.Concurrency, 1, 10_000},
-		{"SPANS_COUNT", s.Load.SpansCount, 0, 10_000},
-		{"TAGS_COUNT", s.Load.TagsCount, 0, 1_000},
-		{"DURATION_S", s.Load.DurationS, 1, 86_400},
-		{"LAB_WARMUP_S", s.Load.WarmupS, 0, 3_600},
-		{"LAB_DRAIN_S", s.Load.DrainS, 5, 7_200},
-		{"LAB_REPLICATION", s.Replication, leastCopies, 5},
-		{"LAB_ROUNDS", s.Rounds, 1, 200},
-		{"LAB_SERVICES", s.Load.Services, 1, 4_000},
-		{"LAB_TAG_VALUES", s.Load.TagValues, 1, 1_000_000},
-		{"LAB_RESOURCE_ATTRIBUTES", s.Load.ResourceAttributes, 0, 100},
-		{"TRACES_PER_REQUEST", s.Load.TracesPerRequest, 1, 1_000},
-		{"LAB_MAX_REQUEST_SPANS", s.Load.MaxRequestSpans, 1, 100_000},
-		{"LAB_OPERATIONS", s.Load.Operations, 1, 100_000},
-		{"LAB_TAG_LENGTH", s.Load.TagLength, 0, 100_000},
-		{"LAB_ERROR_PERCENT", s.Load.ErrorPercent, 0, 100},
-		{"LAB_EVENTS", s.Load.Events, 0, 100},
-		{"LAB_REQUEST_TIMEOUT_S", s.Load.RequestTimeoutS, 30, 600},
+		{"CONCURRENCY", s.Load.Concurrency},
+		{"SPANS_COUNT", s.Load.SpansCount},
+		{"TAGS_COUNT", s.Load.TagsCount},
+		{"DURATION_S", s.Load.DurationS},
+		{"LAB_WARMUP_S", s.Load.WarmupS},
+		{"LAB_DRAIN_S", s.Load.DrainS},
+		{"LAB_REPLICATION", s.Replication},
+		{"LAB_ROUNDS", s.Rounds},
+		{"LAB_SERVICES", s.Load.Services},
+		{"LAB_TAG_VALUES", s.Load.TagValues},
+		{"LAB_RESOURCE_ATTRIBUTES", s.Load.ResourceAttributes},
+		{"TRACES_PER_REQUEST", s.Load.TracesPerRequest},
+		{"LAB_MAX_REQUEST_SPANS", s.Load.MaxRequestSpans},
+		{"LAB_OPERATIONS", s.Load.Operations},
+		{"LAB_TAG_LENGTH", s.Load.TagLength},
+		{"LAB_ERROR_PERCENT", s.Load.ErrorPercent},
+		{"LAB_EVENTS", s.Load.Events},
+		{"LAB_REQUEST_TIMEOUT_S", s.Load.RequestTimeoutS},
 	} {
-		if check.value < check.least || check.value > check.top {
+		least, top := acceptedRange(check.name)
+		if check.name == "LAB_REPLICATION" && s.Target != nil {
+			least = 0 // not asked for: the target's keyspace says
+		}
+		if check.value < least || check.value > top {
 			refuse(check.name, check.value, "accepted: %s", accepted(check.name))
 		}
 	}
 }
 
 func (s Spec) checkNames(refuse refusal) {
-	if !slices.Contains([]Runtime{Auto, Docker, Process}, s.Runtime) {
+	if !slices.Contains(acceptedWords("LAB_RUNTIME"), string(s.Runtime)) {
 		refuse("LAB_RUNTIME", s.Runtime, "accepted: %s", accepted("LAB_RUNTIME"))
 	}
-	if !slices.Contains([]Profile{T2, Hard, None}, s.Profile) {
+	if !slices.Contains(acceptedWords("LAB_PROFILE"), string(s.Profile)) {
 		refuse("LAB_PROFILE", s.Profile, "accepted: %s", accepted("LAB_PROFILE"))
 	}
 	for _, c := range s.Collectors {
@@ -80,11 +76,11 @@ func (s Spec) checkNames(refuse refusal) {
 		}
 	}
 	for _, c := range s.Clients {
-		if !slices.Contains(clients, c) {
+		if !slices.Contains(acceptedWords("LAB_CLIENT"), c) {
 			refuse("LAB_CLIENT", c, "accepted: %s", accepted("LAB_CLIENT"))
 		}
 	}
-	if s.Load.Shape != "" && !slices.Contains(shapes, s.Load.Shape) {
+	if s.Load.Shape != "" && !slices.Contains(acceptedWords("LAB_SHAPE"), s.Load.Shape) {
 		refuse("LAB_SHAPE", s.Load.Shape, "accepted: %s", accepted("LAB_SHAPE"))
 	}
 	if s.Load.Gzip && !slices.Contains(s.Clients, "otlp-http") {
@@ -176,6 +172,8 @@ func refuseRepeats[T comparable](refuse refusal, name string, words []T) {
 	}
 }
 
+// accepted is what a setting takes, as its tag says: the only place of names and ranges, which the
+// README, error texts and these checks share.
 func accepted(name string) string {
 	t := reflect.TypeFor[environment]()
 	for i := range t.NumField() {
@@ -184,4 +182,17 @@ func accepted(name string) string {
 		}
 	}
 	return "see the settings in the README"
+}
+
+// acceptedWords are the names that a setting takes whose tag is "a, b, c" or "a list of a, b, c".
+func acceptedWords(name string) []string {
+	return strings.Split(strings.TrimPrefix(accepted(name), "a list of "), ", ")
+}
+
+// acceptedRange are the ends of a setting whose tag begins with "1 to 100".
+func acceptedRange(name string) (least, top int) {
+	if _, err := fmt.Sscanf(accepted(name), "%d to %d", &least, &top); err != nil {
+		panic("spec: " + name + " states no range: " + err.Error())
+	}
+	return least, top
 }
