@@ -18,7 +18,7 @@ import (
 // what it allocates is not counted as an exporter's.
 const HoleEnv = "JAEGERLAB_BLACK_HOLE"
 
-// Kinds of black holes.
+// Kinds of black holes: names of the collector's ports.
 const (
 	holeUDP      = "thrift-udp"
 	holeThrift   = "thrift-http"
@@ -38,14 +38,8 @@ func (c counts) since(before counts) counts {
 // ServeHole is the program of a black hole of this kind: it writes its address in a line, and for
 // every line that it reads its counts. It ends when its input does.
 func ServeHole(kind string, in io.Reader, out io.Writer) error {
-	serve := map[string]func(*sink.Sink) error{
-		holeUDP: sink.UDP, holeThrift: sink.HTTP, holeOTLP: sink.OTLP, holeOTLPHTTP: sink.OTLPHTTP,
-	}[kind]
-	if serve == nil {
-		return fmt.Errorf("serve a black hole: there is no kind %q", kind)
-	}
 	s := &sink.Sink{Count: true}
-	if err := serve(s); err != nil {
+	if err := s.Open(kind); err != nil {
 		return err
 	}
 	defer s.Close()

@@ -22,7 +22,7 @@ import (
 // contestant is one generator.
 type contestant struct {
 	name  string
-	http  bool // it sends OTLP over HTTP
+	port  string // of a collector, that it sends to: otlp-grpc or otlp-http
 	notes []string
 	// start starts it for a black hole at addr; it sends for at least so long.
 	start func(ctx context.Context, addr string, long time.Duration) (*running, error)
@@ -110,7 +110,7 @@ func labNode(self, client string, traces int) contestant {
 		}
 		return r, nil
 	}
-	return contestant{name: name, http: client == "otlp-http", start: start}
+	return contestant{name: name, port: client, start: start}
 }
 
 // bare sends without a load node around it: patched, or the same bytes again and again.
@@ -119,7 +119,7 @@ func bare(self, client string, traces int, patch bool) contestant {
 	if patch {
 		name = fmt.Sprintf("bare/%s/traces=%d", client, traces)
 	}
-	return contestant{name: name, start: func(ctx context.Context, addr string, _ time.Duration) (*running, error) {
+	return contestant{name: name, port: client, start: func(ctx context.Context, addr string, _ time.Duration) (*running, error) {
 		r, err := spawn(ctx, nil, self, "bench-send", "--client", client, "--target", addr,
 			fmt.Sprintf("--traces=%d", traces), fmt.Sprintf("--patch=%v", patch))
 		if err != nil {
@@ -149,7 +149,7 @@ func tracegenOver(path, exporter string, services int, env []string) contestant 
 		return []string{"-trace-exporter", exporter, "-workers", fmt.Sprint(workers), "-spans", fmt.Sprint(children),
 			"-attrs", fmt.Sprint(tags), "-pause", "0", "-services", fmt.Sprint(services), "-duration", long.String()}
 	}
-	return contestant{name: fmt.Sprintf("tracegen/%s/services=%d", exporter, services), http: exporter == "otlp-http",
+	return contestant{name: fmt.Sprintf("tracegen/%s/services=%d", exporter, services), port: exporter,
 		notes: noteOf(env, "tracegen", flags(time.Minute)),
 		start: func(ctx context.Context, addr string, long time.Duration) (*running, error) {
 			env := append([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + addr}, env...)
@@ -173,7 +173,7 @@ func telemetrygenGRPC(path string, workers int) contestant {
 		attributes = append(attributes, "--telemetry-attributes", fmt.Sprintf(`tag-%d="value-%d"`, tag, tag))
 	}
 	shown := slices.Concat(flags("ADDR", time.Minute), attributes[:2], []string{"... and so on, one for each tag"})
-	return contestant{name: fmt.Sprintf("telemetrygen/otlp-grpc/workers=%d", workers),
+	return contestant{name: fmt.Sprintf("telemetrygen/otlp-grpc/workers=%d", workers), port: "otlp-grpc",
 		notes: noteOf(nil, "telemetrygen", shown),
 		start: func(ctx context.Context, addr string, long time.Duration) (*running, error) {
 			return spawn(ctx, nil, path, append(flags(addr, long+time.Minute), attributes...)...)

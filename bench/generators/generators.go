@@ -188,11 +188,7 @@ func memory(title, unit, how string) bench.Column {
 // measure starts a generator on a black hole of its own, waits until it is up to speed, and counts.
 func measure(ctx context.Context, c contestant, each time.Duration, row *bench.Row) (err error) {
 	hole := &sink.Sink{Count: true}
-	serve := sink.OTLP
-	if c.http {
-		serve = sink.OTLPHTTP
-	}
-	if err := serve(hole); err != nil {
+	if err := hole.Open(c.port); err != nil {
 		return err
 	}
 	defer hole.Close()

@@ -93,17 +93,13 @@ func TestReceiverThatCloses(t *testing.T) {
 // runAgainst runs a second of load against a sink, to its end.
 func runAgainst(t *testing.T, client string, s *sink.Sink, during func(Progress)) Result {
 	t.Helper()
-	serve := map[string]func(*sink.Sink) error{"otlp-grpc": sink.OTLP, "otlp-http": sink.OTLPHTTP}[client]
-	if err := serve(s); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	target := blackHole(t, client, s)
 	proto, err := protocol.Get(client)
 	if err != nil {
 		t.Fatal(err)
 	}
 	job := testJob(3, 0, 1)
-	job.Client, job.Target, job.Load.RequestTimeoutS = client, s.Addr(), 2
+	job.Client, job.Target, job.Load.RequestTimeoutS = client, target, 2
 	began := time.Now()
 	r, err := start(t.Context(), job, proto, newMetrics())
 	if err != nil {

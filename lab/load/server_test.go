@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"jaegerlab/lab/node"
+	"jaegerlab/lab/protocol"
 	"jaegerlab/lab/protocol/sink"
 	"jaegerlab/lab/record"
 	"jaegerlab/lab/spec"
@@ -43,11 +44,11 @@ func serving(t *testing.T) Remote {
 
 func blackHole(t *testing.T, client string, s *sink.Sink) string {
 	t.Helper()
-	serve := sink.HTTP
-	if client == "otlp-grpc" {
-		serve = sink.OTLP
+	p, err := protocol.Get(client)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := serve(s); err != nil {
+	if err := s.Open(p.Port); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
@@ -274,7 +275,7 @@ func TestServeRefusesATakenAddress(t *testing.T) {
 // Goal: a node that is told to end in mid-load leaves no goroutine behind.
 func TestEndingInMidLoadLeavesNoGoroutines(t *testing.T) {
 	s := &sink.Sink{}
-	if err := sink.OTLP(s); err != nil {
+	if err := s.Open("otlp-grpc"); err != nil {
 		t.Fatal(err)
 	}
 	before := runtime.NumGoroutine()

@@ -313,15 +313,11 @@ func thriftTags(tags []*jaeger.Tag) []trace.Tag {
 
 // The black holes count what a request holds without decoding it.
 func TestSinksCountSpans(t *testing.T) {
-	for _, test := range []struct {
-		serve  func(*sink.Sink) error
-		client func() Protocol
-	}{{sink.OTLP, otlpGRPC}, {sink.OTLPHTTP, otlpHTTP}, {sink.HTTP, thriftHTTP}, {sink.UDP, thriftUDP}} {
+	for _, p := range []Protocol{otlpGRPC(), otlpHTTP(), thriftHTTP(), thriftUDP()} {
 		s := &sink.Sink{Count: true}
-		if err := test.serve(s); err != nil {
+		if err := s.Open(p.Port); err != nil {
 			t.Fatal(err)
 		}
-		p := test.client()
 		c, err := p.Open(s.Addr(), Config{Numbering: trace.New(1, 10), Timeout: time.Minute, Report: func(record.Outcome) {},
 			Load: spec.Load{TagsCount: 3, Services: 2, ResourceAttributes: 20, Events: 1, ErrorPercent: 10,
 				TracesPerRequest: 4}})

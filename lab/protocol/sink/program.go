@@ -31,16 +31,12 @@ type Ask struct {
 // Serve is the program of a black hole that stands where a collector would, until ctx ends: it
 // takes every request, counts its spans and keeps nothing.
 func Serve(ctx context.Context, ask Ask) error {
-	open := map[string]func(*Sink) error{"otlp-grpc": OTLP, "otlp-http": OTLPHTTP, "thrift-http": HTTP, "thrift-udp": UDP}[ask.Port]
-	if open == nil {
-		return fmt.Errorf("serve a black hole for %q: accepted: otlp-grpc, otlp-http, thrift-http, thrift-udp", ask.Port)
-	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", ask.Metrics)
 	if err != nil {
 		return fmt.Errorf("serve a black hole: listen on %s for /metrics: %w", ask.Metrics, err)
 	}
 	s := &Sink{Listen: ask.Listen, Count: true}
-	if err := open(s); err != nil {
+	if err := s.Open(ask.Port); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	defer s.Close()

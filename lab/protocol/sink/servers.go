@@ -21,9 +21,9 @@ import (
 	"jaegerlab/lab/internal/frame"
 )
 
-// OTLP starts s as a gRPC server that takes any unary call; requests are at most gRPC's own
-// default of 4 MiB, as in a collector.
-func OTLP(s *Sink) error {
+// openOTLP starts a gRPC server that takes any unary call; requests are at most gRPC's own default
+// of 4 MiB, as in a collector.
+func (s *Sink) openOTLP() error {
 	s.count = countSpans
 	if err := s.listen(); err != nil {
 		return err
@@ -80,12 +80,12 @@ func (s *Sink) answerGRPC(stream grpc.ServerStream, body []byte) error {
 	return stream.SendMsg(&answer)
 }
 
-// HTTP starts s as an HTTP server that takes any POST, as Jaeger's thrift receiver does: 202.
-func HTTP(s *Sink) error { return s.serveHTTP(s.answerHTTP, countThrift) }
+// openThriftHTTP starts an HTTP server that takes any POST, as Jaeger's thrift receiver does: 202.
+func (s *Sink) openThriftHTTP() error { return s.serveHTTP(s.answerHTTP, countThrift) }
 
-// OTLPHTTP starts s as an HTTP server that takes any POST and answers as OTLP over HTTP does.
-// Bodies may be compressed by gzip; then the sink sees them so.
-func OTLPHTTP(s *Sink) error { return s.serveHTTP(s.answerOTLPHTTP, countSpans) }
+// openOTLPHTTP starts an HTTP server that takes any POST and answers as OTLP over HTTP does. Bodies
+// may be compressed by gzip; then the sink sees them so.
+func (s *Sink) openOTLPHTTP() error { return s.serveHTTP(s.answerOTLPHTTP, countSpans) }
 
 func (s *Sink) serveHTTP(answer func(http.ResponseWriter, *http.Request, []byte), count func([]byte) int64) error {
 	s.count = count

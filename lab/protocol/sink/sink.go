@@ -29,7 +29,7 @@ type Reply struct {
 	Rejected   int64         // OTLP partial success: spans rejected
 }
 
-// Sink is a running black hole. Set the fields before the first request.
+// Sink is a black hole. Set the fields before Open.
 type Sink struct {
 	// Answer decides about request number n (0, 1, ...); nil takes everything. The body is the
 	// caller's to keep when Keep is set, and valid until Answer returns otherwise.
@@ -50,6 +50,21 @@ type Sink struct {
 }
 
 type closer interface{ Close() error }
+
+// Open starts the sink as the receiver behind one of a collector's ports, by the port's name.
+func (s *Sink) Open(port string) error {
+	switch port {
+	case "otlp-grpc":
+		return s.openOTLP()
+	case "otlp-http":
+		return s.openOTLPHTTP()
+	case "thrift-http":
+		return s.openThriftHTTP()
+	case "thrift-udp":
+		return s.openUDP()
+	}
+	return fmt.Errorf("open a black hole for port %q: there is none; accepted: otlp-grpc, otlp-http, thrift-http, thrift-udp", port)
+}
 
 // Requests is how many requests were read in full.
 func (s *Sink) Requests() int64 { return s.requests.Load() }

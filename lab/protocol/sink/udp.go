@@ -7,9 +7,9 @@ import (
 	"net"
 )
 
-// UDP starts s as a socket that reads packets: requests are packets, and nobody is answered. A
-// packet that finds the kernel's buffer full is not seen here.
-func UDP(s *Sink) error {
+// openUDP starts a socket that reads packets: requests are packets, and nobody is answered. A packet
+// that finds the kernel's buffer full is not seen here.
+func (s *Sink) openUDP() error {
 	addr, err := net.ResolveUDPAddr("udp4", cmp.Or(s.Listen, "127.0.0.1:0"))
 	if err != nil {
 		return fmt.Errorf("open the sink: %w", err)
