@@ -1,10 +1,6 @@
 package experiments
 
-import (
-	"testing"
-
-	"jaegerlab/lab/spec"
-)
+import "testing"
 
 // Question: does the lab find a difference where there is none?
 // Method: one arm twice, under two names, in as many rounds as a comparison of backends would
@@ -13,5 +9,5 @@ import (
 // Changes our mind: a winner in more than one of twenty repeats.
 func TestAA(t *testing.T) {
 	onlyWhenNamed(t)
-	compare(t, experiment{Name: "aa", Backends: []spec.Backend{{Engine: spec.Badger}}, Copies: 2, Rounds: 5, DurationS: 5})
+	compare(t, experiment{Name: "aa", Settings: []string{"LAB_BACKENDS=badger", "LAB_ROUNDS=5", "DURATION_S=5"}, Copies: 2})
 }

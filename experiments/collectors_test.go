@@ -17,10 +17,8 @@ import (
 func TestCollectors(t *testing.T) {
 	onlyWhenNamed(t)
 	compare(t, experiment{
-		Name:       "collectors",
-		Backends:   []spec.Backend{{Engine: spec.Cassandra, Nodes: 1}},
-		Collectors: []string{"v2-stock", "v2", "v1"},
-		DurationS:  5,
-		Treatment:  []string{spec.TreatCollector},
+		Name:      "collectors",
+		Settings:  []string{"LAB_BACKENDS=cassandra:1", "LAB_COLLECTOR=v2-stock,v2,v1", "DURATION_S=5"},
+		Treatment: []string{spec.TreatCollector},
 	})
 }

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,50 +24,34 @@ import (
 // tearDownTime is what a run keeps for itself before go test's deadline.
 const tearDownTime = 30 * time.Second
 
-// experiment is a spec literal: what it leaves out, the environment or the defaults give; what
-// the environment names wins.
+// experiment is a comparison: its settings, and what they can't say. What it leaves out, the
+// environment or the defaults give; what the environment names wins.
 type experiment struct {
-	Name       string
-	Backends   []spec.Backend
-	Collectors []string
-	Treatment  []string // what the arms are meant to differ in; anything else that differs forbids a winner
-	Copies     int      // of every arm, to compare it with itself
-	Rounds     int
-	DurationS  int
+	Name      string
+	Settings  []string // NAME=value, the environment's own spelling
+	Treatment []string // what the arms are meant to differ in; anything else that differs forbids a winner
+	Copies    int      // of every arm, to compare it with itself
 }
 
-// spec lays the literal over the environment's spec, except where a variable is set.
+// spec lays the environment over the experiment's settings.
 func (e experiment) spec() (spec.Spec, error) {
-	s, err := spec.FromEnv(typedInRoot(os.Environ()))
-	if err != nil {
-		return s, err
-	}
-	s.Experiment = e.Name
-	s.Treatment, s.Copies = append([]string{}, e.Treatment...), e.Copies
-	if s.Target != nil {
-		if len(e.Collectors) > 1 || len(e.Backends) > 1 {
-			return s, fmt.Errorf("LAB_TARGET=%q: experiment %s compares stacks that the lab starts; with a target run "+
-				"TestBackends (the default) or TestAA", os.Getenv("LAB_TARGET"), e.Name)
+	settings := slices.Clone(e.Settings)
+	if target := os.Getenv("LAB_TARGET"); target != "" { // it brings its own database and collector
+		settings = slices.DeleteFunc(settings, func(line string) bool {
+			name, _, _ := strings.Cut(line, "=")
+			return name == "LAB_BACKENDS" || name == "LAB_COLLECTOR"
+		})
+		for _, line := range e.Settings {
+			if !slices.Contains(settings, line) && strings.Contains(line, ",") {
+				return spec.Spec{}, fmt.Errorf("LAB_TARGET=%q: experiment %s compares stacks that the lab starts (%s); with a "+
+					"target run TestBackends (the default) or TestAA", target, e.Name, line)
+			}
 		}
-		e.Backends, e.Collectors = nil, nil
 	}
-	if e.Backends != nil && os.Getenv("LAB_BACKENDS") == "" {
-		s.Backends, s.Named = e.Backends, true
-	}
-	if e.Collectors != nil && os.Getenv("LAB_COLLECTOR") == "" {
-		s.Collectors = e.Collectors
-	}
-	if e.Rounds > 0 && os.Getenv("LAB_ROUNDS") == "" {
-		s.Rounds = e.Rounds
-	}
-	if e.DurationS > 0 && os.Getenv("DURATION_S") == "" {
-		s.Load.DurationS = e.DurationS
-	}
-	if s.Results == "" {
-		s.Results = "results"
-	}
-	s.Results = fromRoot(s.Results)
-	return s, s.Validate()
+	s, err := spec.FromEnv(inRoot(append(settings, os.Environ()...))) // of two lines with one name the later counts
+	s.Experiment, s.Treatment, s.Copies = e.Name, append([]string{}, e.Treatment...), e.Copies
+	s.Results = fromRoot(cmp.Or(s.Results, "results"))
+	return s, err
 }
 
 // compare runs an experiment and prints its tables. A measured run passes whatever its verdict;
@@ -96,17 +82,23 @@ func compare(t *testing.T, e experiment) {
 	}
 }
 
-// typedInRoot is the environment with the paths of LAB_TARGET and LAB_COLLECTOR read as fromRoot
-// says.
-func typedInRoot(environ []string) []string {
-	collectors := strings.Split(os.Getenv("LAB_COLLECTOR"), ",")
-	for i, word := range collectors {
-		if word = strings.TrimSpace(word); spec.IsFile(word) {
-			collectors[i] = fromRoot(word)
+// inRoot reads the paths of LAB_TARGET and LAB_COLLECTOR as fromRoot says.
+func inRoot(environ []string) []string {
+	for i, line := range environ {
+		switch name, value, _ := strings.Cut(line, "="); name {
+		case "LAB_TARGET":
+			environ[i] = name + "=" + fromRoot(value)
+		case "LAB_COLLECTOR":
+			words := strings.Split(value, ",")
+			for k, word := range words {
+				if word = strings.TrimSpace(word); spec.IsFile(word) {
+					words[k] = fromRoot(word)
+				}
+			}
+			environ[i] = name + "=" + strings.Join(words, ",")
 		}
 	}
-	return append(environ, "LAB_TARGET="+fromRoot(os.Getenv("LAB_TARGET")), // the last one counts
-		"LAB_COLLECTOR="+strings.Join(collectors, ","))
+	return environ
 }
 
 // fromRoot reads a path as users type it, in the checkout's root; go test runs in this package's folder.

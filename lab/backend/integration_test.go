@@ -114,13 +114,9 @@ func check(t testing.TB, store backend.Store) {
 
 func arm(t testing.TB, text string) spec.Arm {
 	t.Helper()
-	backends := map[string]spec.Backend{
-		"cassandra:1": {Engine: spec.Cassandra, Nodes: 1}, "cassandra:2": {Engine: spec.Cassandra, Nodes: 2},
-		"scylla:3": {Engine: spec.Scylla, Nodes: 3}, "badger": {Engine: spec.Badger}, "memory": {Engine: spec.Memory},
-	}
-	b, known := backends[text]
-	if !known {
-		t.Fatalf("no backend %q in this test", text)
+	b, err := spec.ParseBackend(text)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return spec.Arm{Backend: b, Collector: "v2", Client: "otlp-grpc", Profile: spec.T2, Replication: 1}
 }
